@@ -1,0 +1,68 @@
+# Every target builds what it needs, starting from nothing. `make` lists them.
+
+PYTHON ?= python3
+ARGS ?= -n auto
+# Hides progress and warnings, not errors. Use `make PIP_FLAGS= ...` to watch an installation.
+PIP_FLAGS ?= -qq
+
+VENV := .venv
+BIN := $(VENV)/bin
+PIP_INSTALL := $(BIN)/python -m pip install $(PIP_FLAGS) -c constraints.txt
+
+# One stamp for each set of packages: a second call installs nothing.
+RUNTIME := $(VENV)/.stamp-runtime
+DEV := $(VENV)/.stamp-dev
+BENCH := $(VENV)/.stamp-bench
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test lint format bench clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+demo: $(RUNTIME) ## a short tour of the geometry
+	@$(BIN)/python -m hgcn.geometry.demo
+
+# One thread for each worker: several workers with several threads each slow one another down.
+test: $(DEV) ## run the tests; choose with ARGS="-k distance -x"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(ARGS)
+
+lint: $(DEV) ## check format, style and types
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/mypy
+
+format: $(DEV) ## format the code and fix what can be fixed
+	@$(BIN)/ruff check --fix-only .
+	@$(BIN)/ruff format .
+
+bench: $(BENCH) ## measure accuracy and speed against other packages
+	@$(BIN)/python benchmarks/geometry_accuracy.py
+	@$(BIN)/python benchmarks/geometry_speed.py
+
+clean: ## remove .venv, caches and build results
+	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(VENV)/.stamp-venv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	    echo "hgcn needs Python 3.11 or newer, but '$(PYTHON)' is: $$($(PYTHON) --version 2>&1)." \
+	         "Name another one: make PYTHON=/path/to/python3.11 ..." >&2; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(RUNTIME): $(VENV)/.stamp-venv pyproject.toml constraints.txt
+	@echo "Installing hgcn into $(VENV); the first time takes a minute or more." >&2
+	@$(PIP_INSTALL) -e .
+	@touch $@
+
+$(DEV): $(RUNTIME)
+	@echo "Installing the packages for tests and checks." >&2
+	@$(PIP_INSTALL) -e '.[dev]'
+	@touch $@
+
+$(BENCH): $(RUNTIME)
+	@echo "Installing the packages for benchmarks." >&2
+	@$(PIP_INSTALL) -e '.[bench]'
+	@touch $@

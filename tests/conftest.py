@@ -1,0 +1,16 @@
+import os
+
+import pytest
+import torch
+from hypothesis import settings
+
+# The first call of a torch operation can take a second, so no example has a deadline.
+settings.register_profile("hgcn", deadline=None)
+# The same examples on every run: a change is never blamed for another one's unlucky draw.
+settings.register_profile("hgcn-ci", settings.get_profile("hgcn"), derandomize=True)
+settings.load_profile("hgcn-ci" if os.environ.get("CI") else "hgcn")
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)

@@ -1,0 +1,41 @@
+import subprocess
+import sys
+from importlib import metadata
+
+import pytest
+
+import hgcn
+from hgcn.errors import GeometryError, HGCNError
+
+
+def test_version_is_the_installed_one() -> None:
+    assert hgcn.__version__ == metadata.version("hgcn")
+
+
+@pytest.mark.parametrize("name", hgcn.__all__)
+def test_public_names_exist(name: str) -> None:
+    assert getattr(hgcn, name) is not None
+    assert name in dir(hgcn)
+
+
+def test_unknown_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'geometri'"):
+        _ = hgcn.geometri
+
+
+@pytest.mark.parametrize(
+    ("statement", "imports_torch"),
+    [
+        ("import hgcn; hgcn.__version__; hgcn.errors", False),
+        ("import hgcn; hgcn.geometry", True),
+        ("from hgcn import geometry", True),
+    ],
+)
+def test_torch_is_imported_only_when_needed(statement: str, imports_torch: bool) -> None:
+    check = f"{statement}; import sys; sys.exit(('torch' in sys.modules) != {imports_torch})"
+    subprocess.run([sys.executable, "-c", check], check=True)
+
+
+def test_errors_are_one_family() -> None:
+    assert issubclass(GeometryError, HGCNError)
+    assert issubclass(GeometryError, ValueError)
