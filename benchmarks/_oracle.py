@@ -36,9 +36,7 @@ def from_normal(v: Array, w: Array, c: float = 1.0) -> tuple[Array, Array]:
         distances[i] = mp.log(cosh_d + sinh_d) / root
         across = sinh_a * sinh_b / (root * x_norm * sinh_d)
         along = (sinh_a * cosh_b - cosh_a * sinh_b * cosine) / sinh_d + across * cosine
-        gradients[i] = [
-            along / x_norm * p - across / y_norm * q for p, q in zip(x, y, strict=True)
-        ]
+        gradients[i] = [along / x_norm * p - across / y_norm * q for p, q in zip(x, y, strict=True)]
     return distances, gradients
 
 

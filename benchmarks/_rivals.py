@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import NamedTuple
 
+import _textbook as textbook
 import torch
 from torch import Tensor
 
@@ -27,24 +28,12 @@ class Rival(NamedTuple):
     distance: Callable[[Tensor, Tensor, float], Tensor]
 
 
-def textbook_exp0(v: Tensor, c: float) -> Tensor:
-    root = c**0.5
-    radius = v.norm(dim=-1, keepdim=True).clamp_min(1e-15)
-    space = (root * radius).sinh() / (root * radius) * v
-    return torch.cat(((root * radius).cosh() / root, space), dim=-1)
+def _textbook_convert(v: Tensor, c: float) -> Tensor:
+    return textbook.exp0(c**0.5 * v) / c**0.5
 
 
-def minkowski(x: Tensor, y: Tensor, *, keepdim: bool = False) -> Tensor:
-    product = x * y
-    return product[..., 1:].sum(-1, keepdim=keepdim) - (
-        product[..., :1] if keepdim else product[..., 0]
-    )
-
-
-def textbook_distance(x: Tensor, y: Tensor, c: float) -> Tensor:
-    """``arccosh(-<x, y>)``; the clamp keeps the argument in the domain, and the gradient finite."""
-    above_one = 1 + torch.finfo(x.dtype).eps
-    return (-c * minkowski(x, y)).clamp_min(above_one).acosh() / c**0.5
+def _textbook_distance(x: Tensor, y: Tensor, c: float) -> Tensor:
+    return textbook.arccosh(-c * textbook.inner(x, y)).squeeze(-1) / c**0.5
 
 
 def geoopt_lorentz(like: Tensor, c: float) -> geoopt.Lorentz:
@@ -85,7 +74,7 @@ def _hypll_distance(x: Tensor, y: Tensor, c: float) -> Tensor:
 OURS = Rival("hgcn", "normal", lambda v, c: v, lambda x, y, c: geometry.distance(x, y, c=c))
 RIVALS = (
     OURS,
-    Rival("textbook arccosh", "hyperboloid", textbook_exp0, textbook_distance),
+    Rival("textbook arccosh", "hyperboloid", _textbook_convert, _textbook_distance),
     Rival(
         "geoopt Lorentz",
         "hyperboloid",

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from typing import NamedTuple
 
 import _oracle
@@ -26,11 +25,7 @@ SWEEP_RADII = (0.01, 0.3, 3, 6, 15, 40)
 CURVATURES = (1e-3, 1e-2, 1e-1, 1.0, 1e1, 1e2, 1e3)
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 FAMILIES = ("near", "typical", "angle")
-LABELS = {
-    "near": "neighbours, 0.001 to 0.1 apart",
-    "typical": "random directions",
-    "angle": "same radius, 0.01 rad apart",
-}
+LABELS = {"near": "neighbours", "typical": "random directions"}
 Key = tuple[str, str, float]  # dtype, family, radius
 
 
@@ -47,7 +42,7 @@ def make_pairs(family: str, radius: float, dtype: torch.dtype) -> tuple[Tensor, 
             w = radius * (np.cos(0.01) * u + np.sin(0.01) * e)
         else:
             apart = 10 ** rng.uniform(-3, -1, (PAIRS, 1))
-            if math.sinh(radius) * torch.finfo(dtype).eps / 2 > 0.02:
+            if lie_on_a_ray(radius, dtype):
                 return _pairs_on_a_ray(v, apart / radius, dtype)
             outward = rng.uniform(-1, 0, (PAIRS, 1))
             z = (np.cosh(apart) * np.sinh(radius) + np.sinh(apart) * np.cosh(radius) * outward) * u
@@ -59,16 +54,17 @@ def make_pairs(family: str, radius: float, dtype: torch.dtype) -> tuple[Tensor, 
     return torch.from_numpy(v).to(dtype), torch.from_numpy(w).to(dtype)
 
 
+def lie_on_a_ray(radius: float, dtype: torch.dtype) -> bool:
+    """Whether neighbours must share a ray, as rounding their directions would part them."""
+    return math.sinh(radius) * torch.finfo(dtype).eps / 2 > 0.02
+
+
 def _unit(x: Array) -> Array:
     return x / np.linalg.norm(x, axis=-1, keepdims=True)
 
 
 def _pairs_on_a_ray(v: Array, share: Array, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Neighbours far out, where the roundings of two directions are farther apart than they.
-
-    With half of the mantissa left empty, a point and its multiple by ``1 - k/2^half`` are both
-    exact, so that they lie on one ray.
-    """
+    """A point with half of its mantissa empty, and its multiple by ``1 - k/2^half``: both exact."""
     half = (1 - round(math.log2(torch.finfo(dtype).eps))) // 2
     mantissa, exponent = np.frexp(v)
     v = np.ldexp(np.trunc(np.ldexp(mantissa, half)), exponent - half)
@@ -159,7 +155,7 @@ def show(error: float) -> str:
     if error >= 0.95:
         return "lost"
     mantissa, exponent = f"{error:.0e}".split("e")
-    return "exact" if error == 0 else f"{mantissa}e{int(exponent)}"
+    return f"{mantissa}e{int(exponent)}" if error else "<1e-16"  # the reference is a float64
 
 
 def median_and_worst(errors: Array) -> str:
@@ -173,18 +169,18 @@ def median_and_worst(errors: Array) -> str:
 Table = tuple[str, list[str], list[list[str]]]
 
 
-def table_by_radius(
-    title: str, families: tuple[str, ...], errors: Callable[[str, float], dict[str, Array]]
-) -> Table:
-    rows = []
-    for family in families:
-        cells = {r: errors(family, r) for r in SHOWN_RADII}
-        rows += [
-            [f"{family}: {rival.name}", *(median_and_worst(cells[r][rival.name]) for r in cells)]
-            for rival in RIVALS
-            if rival.name in cells[SHOWN_RADII[0]]
+def table_by_radius(dtype: str, what: str, errors: dict[Key, dict[str, Array]]) -> Table:
+    rows = [
+        [
+            f"{family}: {rival.name}",
+            *(median_and_worst(errors[dtype, family, r][rival.name]) for r in SHOWN_RADII),
         ]
-    return title, ["pairs, method", *(f"radius {r:g}" for r in SHOWN_RADII)], rows
+        for family in FAMILIES
+        for rival in RIVALS
+        if rival.name in errors[dtype, family, SHOWN_RADII[0]]
+    ]
+    header = ["pairs, method", *(f"radius {r:g}" for r in SHOWN_RADII)]
+    return f"{dtype} {what}", header, rows
 
 
 def table_of_broken(common: dict[Key, Measurement]) -> Table:
@@ -221,14 +217,14 @@ def table_of_curvatures() -> Table:
     return title, header, [[label, *cells] for label, cells in rows.items()]
 
 
-def table_for_readme(common: dict[Key, Measurement]) -> Table:
+def table_for_readme(distances: dict[Key, dict[str, Array]]) -> str:
     rows = []
     for family, radii in (("near", (0.01, 1, 3, 6, 12)), ("typical", (0.01, 6, 40))):
         for radius in radii:
-            errors = common["float32", family, radius].distance
+            errors = distances["float32", family, radius]
             cells = (show(float(np.median(errors[rival.name]))) for rival in RIVALS)
             rows.append([f"{LABELS[family]}, radius {radius:g}", *cells])
-    return "", ["float32", *(rival.name for rival in RIVALS)], rows
+    return markdown_table(["pairs", *(rival.name for rival in RIVALS)], rows)
 
 
 def main() -> None:
@@ -239,42 +235,27 @@ def main() -> None:
     own = {key: measure_from_own_coordinates(*key) for key in keys if key[2] in SHOWN_RADII}
     worth = {key: measure_input(*key) for key in keys if key[1] != "angle"}
 
-    tables = []
-    for dtype in DTYPES:
-        tables.append(
-            table_by_radius(
-                f"{dtype} distance from common input: normal coordinates, converted in {dtype}",
-                FAMILIES,
-                lambda family, r, dtype=dtype: common[dtype, family, r].distance,
-            )
-        )
-        tables.append(
-            table_by_radius(
-                f"{dtype} distance from own coordinates, rounded once: the formula alone",
-                FAMILIES,
-                lambda family, r, dtype=dtype: own[dtype, family, r],
-            )
-        )
-    for dtype in DTYPES:
-        tables.append(
-            table_by_radius(
-                f"{dtype} gradient of the distance in normal coordinates",
-                FAMILIES,
-                lambda family, r, dtype=dtype: common[dtype, family, r].gradient,
-            )
-        )
+    distances = {key: m.distance for key, m in common.items()}
+    gradients = {key: m.gradient for key, m in common.items()}
+    views = {
+        "distance from common input: normal coordinates, converted in that dtype": distances,
+        "distance from own coordinates, rounded once: the formula alone": own,
+        "gradient of the distance in the common input": gradients,
+    }
+    tables = [table_by_radius(d, what, errors) for what, errors in views.items() for d in DTYPES]
     tables += [table_of_broken(common), table_of_curvatures()]
     for title, header, rows in tables:
         print(f"\n{title}\n\n{text_table(header, rows)}")
     guide = "\n\n".join(f"**{t}**\n\n{markdown_table(h, rows)}" for t, h, rows in tables)
     write_between_markers(GUIDE, "accuracy", guide)
 
-    _, header, rows = table_for_readme(common)
-    write_between_markers(README, "accuracy", README_TEXT.format(table=markdown_table(header, rows)))
+    short = README_TEXT.format(table=table_for_readme(distances))
+    write_between_markers(README, "accuracy", short)
     draw_errors(
         ROOT / "docs" / "geometry_accuracy.svg",
-        errors={key: m.distance for key, m in common.items()},
+        errors=distances,
         worth=worth,
+        rays={d: max(r for r in RADII if not lie_on_a_ray(r, t)) for d, t in DTYPES.items()},
         rivals=[rival.name for rival in RIVALS],
     )
     print(f"\n{time.perf_counter() - start:.0f} s")
@@ -283,14 +264,16 @@ def main() -> None:
 README_TEXT = """\
 ## How exact is it?
 
-Relative error of a distance in float32, the median of 200 pairs; *lost* means 100 % or more.
-Points start as the same normal coordinates everywhere.
+Relative error of a distance in float32 (the median of 200 pairs; *lost* means 100 % or more), for
+neighbours that are 0.001 to 0.1 apart and for points in random directions. The radius is their
+distance from the origin. All start from the same vectors.
 
 {table}
 
 ![Error of the distance against the radius](docs/geometry_accuracy.svg)
 
-[docs/geometry.md](docs/geometry.md) has float64, worst cases, gradients, other curvatures and speed.
+[docs/geometry.md](docs/geometry.md) explains the figure, and has worst cases, float64, gradients,
+other curvatures and speed.
 """
 
 

@@ -4,7 +4,7 @@
 that expects a ``ValueError`` keeps working.
 """
 
-__all__ = ["GeometryError", "HGCNError"]
+__all__ = ["GeometryError", "GraphError", "HGCNError", "ModelError"]
 
 
 class HGCNError(Exception):
@@ -13,3 +13,11 @@ class HGCNError(Exception):
 
 class GeometryError(HGCNError, ValueError):
     """A point, tangent vector or curvature that no hyperbolic space can take."""
+
+
+class GraphError(HGCNError, ValueError):
+    """Edges, weights or features that do not make a graph."""
+
+
+class ModelError(HGCNError, ValueError):
+    """A layer or model that cannot be built as asked."""

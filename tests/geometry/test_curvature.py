@@ -32,7 +32,7 @@ def test_training_never_leaves_the_bounds(c: float, direction: int) -> None:
         optimizer.step()
         seen.append(curvature().item())
     assert all(torch.isfinite(torch.tensor(seen)))
-    assert 0.99e-4 <= min(seen)
+    assert min(seen) >= 0.99e-4
     assert max(seen) <= 1.0001e4
     assert seen == sorted(seen, reverse=direction > 0)
     if c == 1.0:

@@ -1,5 +1,6 @@
 """Laws of hyperbolic geometry, the origin and other special places, and use inside torch."""
 
+import functools
 import math
 
 import pytest
@@ -242,8 +243,9 @@ def test_vmap() -> None:
 
 
 def test_compile_traces_everything_without_a_break(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(means, "_FRECHET_STEPS", 1)  # tracing unrolls them
-    monkeypatch.setattr(means, "_CENTROID_STEPS", 2)
+    few = {"centroid_from": 2, "frechet_mean_from": 1}  # steps; tracing unrolls them
+    for name, steps in few.items():
+        monkeypatch.setattr(means, name, functools.partial(getattr(means, name), steps=steps))
     v, w = (x.requires_grad_() for x in torch.randn(2, 6, 3))
     c = torch.tensor(0.7, requires_grad=True)
     expected = everything(v, w, c)

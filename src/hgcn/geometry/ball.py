@@ -259,11 +259,11 @@ def check(x: Tensor, *, c: float | Tensor) -> None:
     found = _first(~(radius < 1), x_, root)
     if found is None:
         return
+    times = torch.hypot(norm(x_[..., 1:]), 1 / root)
     where, row, root = found
     radius = root * norm(row)
-    time = torch.hypot(norm(row[1:]), 1 / root)
-    if len(row) > 1 and (row[0] - time).abs() < 1e-4 * time:
-        hint = "The row is a point of the hyperboloid: convert with hyperboloid.to_ball(x, c=c)."
+    if x.shape[-1] > 1 and ((x_[..., 0] - times).abs() < 1e-4 * times).all():
+        hint = "The rows are points of the hyperboloid: convert with hyperboloid.to_ball(x, c=c)."
     elif radius < 1 + 1e-6:
         hint = "The boundary is infinitely far away. To draw the point inside, use ball.project."
     else:

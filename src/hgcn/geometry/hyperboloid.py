@@ -150,9 +150,12 @@ def transport(v: Tensor, *, start: Tensor, end: Tensor, c: float | Tensor) -> Te
     root, v_, x_, y_ = _widen(c, v, start, end)
     v_, x, y = v_[..., 1:], x_[..., 1:], y_[..., 1:]
     square = _sinh_half(x, y, root).square()
-    # <y, v>_L = <y - cosh(D) x, v>_L: the product of two tangent vectors at x.
-    inward = dot(x, v_) / (1 + (root * norm(x)).square())
-    product = _metric(y - x, v_, x, root) - 2 * square * inward
+    # <y, v>_L = <y - cosh(D) x, v>_L is the product of two tangent vectors at x. The shorter of y
+    # and y - x has the smaller rounding error across x; the rest of the first vector is along x.
+    near = (dot(y - x, y - x) < dot(y, y)).unsqueeze(-1)
+    rest = torch.where(near.squeeze(-1), 2 * square, 1 + 2 * square)
+    along = dot(x, v_) / (1 + (root * norm(x)).square())
+    product = _metric(torch.where(near, y - x, y), v_, x, root) - rest * along
     factor = root.square() * product / (2 + 2 * square)
     return _tangent(v_ + factor.unsqueeze(-1) * (x + y), y, root).to(v.dtype)
 
@@ -212,10 +215,11 @@ def check(x: Tensor, *, c: float | Tensor) -> None:
         return
     where, row, root = found
     time = _time(row[1:], root)
-    curvature = float(root.square())
+    digits = 8 if x.dtype == torch.float32 else 16
     raise GeometryError(
-        f"Expected x_0 = sqrt(1/c + |x_1..x_d|²) = {float(time):.7g} for c = {curvature:.6g}, got "
-        f"x_0 = {float(row[0]):.7g}{where}. {_hint(row, time, root)}"
+        f"Expected x_0 = sqrt(1/c + |x_1..x_d|²) = {float(time):.{digits}g} for c = "
+        f"{float(root.square()):.6g}, got x_0 = {float(row[0]):.{digits}g}{where}. "
+        f"{_hint(row, time, root)}"
     )
 
 
@@ -226,9 +230,11 @@ def _hint(row: Tensor, time: Tensor, root: Tensor) -> str:
         return "Are these ball coordinates? Convert them with ball.to_hyperboloid(x, c=c)."
     if root * row[0] < 1 - 1e-3:
         return "Are these spatial or normal coordinates, without x_0? See hyperboloid.exp0."
+    hint = "hyperboloid.project(x, c=c) recomputes x_0."
     square = row[0].square() - dot(row[1:], row[1:])
-    other = f"The point lies on the hyperboloid of c = {float(1 / square):.6g}. If c is right, "
-    return f"{other if square > 1e-3 * row[0].square() else ''}hyperboloid.project recomputes x_0."
+    if square > 1e-3 * row[0].square() and (root.square() * square - 1).abs() > 1e-3:
+        return f"Is it a point of the hyperboloid with c = {float(1 / square):.6g}? If not, {hint}"
+    return hint
 
 
 def _time(x: Tensor, root: Tensor) -> Tensor:

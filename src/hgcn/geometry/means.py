@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch import Tensor
 
@@ -12,6 +14,11 @@ from hgcn.geometry.scalars import atanhc, norm, sinhc, sinhc_minus_1
 # In float32 one step from a far reference comes at most 8.7 curvature radii nearer.
 _CENTROID_STEPS = 5
 _FRECHET_STEPS = 14
+
+Logs = Callable[[Tensor], Tensor]
+"""From a point for each mean, ``[..., d]``, to the local logarithms of all that is averaged."""
+Total = Callable[[Tensor], Tensor]
+"""Sum of vectors, one for each logarithm, with weights that add up to one or are all zero."""
 
 
 def centroid(points: Tensor, weights: Tensor | None = None, *, c: float | Tensor) -> Tensor:
@@ -30,13 +37,7 @@ def centroid(points: Tensor, weights: Tensor | None = None, *, c: float | Tensor
     Returns:
         Points, shape ``[..., d]``.
     """
-    weights = _normalised(points, weights)
-    root = square_root(c, points)
-    at = torch.zeros_like(points[..., 0, :])
-    with torch.no_grad():
-        for _ in range(_CENTROID_STEPS - 1):
-            at = _centroid_seen_from(at, points, weights, root)
-    return _centroid_seen_from(at, points, weights, root)
+    return centroid_from(*_views(points, weights, c))
 
 
 def frechet_mean(points: Tensor, weights: Tensor | None = None, *, c: float | Tensor) -> Tensor:
@@ -55,23 +56,47 @@ def frechet_mean(points: Tensor, weights: Tensor | None = None, *, c: float | Te
     Returns:
         Points, shape ``[..., d]``.
     """
-    weights = _normalised(points, weights)
-    root = square_root(c, points)
+    return frechet_mean_from(*_views(points, weights, c))
+
+
+def centroid_from(
+    at: Tensor, logs: Logs, total: Total, root: Tensor, *, steps: int = _CENTROID_STEPS
+) -> Tensor:
+    """Lorentz centroid of what ``logs`` shows and ``total`` weighs, first seen from ``at``."""
     with torch.no_grad():
-        at = centroid(points, weights, c=root.square())
-        logs = _logs(at, points, root)
-        for _ in range(_FRECHET_STEPS):
-            newton = _newton_step(logs, weights, root)
-            steps = torch.stack((newton, newton / 4, _descent_step(logs, weights, root)))
-            at, logs = _best(translate(at, steps, c=root.square()), points, weights, root)
+        for _ in range(steps - 1):
+            step = _centroid_step(at, logs, total, root)
+            at = translate(at, step, c=root.square())
+            if _within(step, root, 1.0):
+                break
+    return translate(at, _centroid_step(at, logs, total, root), c=root.square())
+
+
+def frechet_mean_from(
+    at: Tensor, logs: Logs, total: Total, root: Tensor, *, steps: int = _FRECHET_STEPS
+) -> Tensor:
+    """Fréchet mean of what ``logs`` shows and ``total`` weighs, searched from ``at``."""
+    c = root.square()
+    with torch.no_grad():
+        at = centroid_from(at, logs, total, root)
+        for _ in range(steps):
+            seen = logs(at)
+            newton = _newton_step(seen, total, root)
+            if _within(newton, root, 1e-4):
+                break
+            tried = (newton, newton / 4, _descent_step(seen, total, root))
+            points = [translate(at, step, c=c) for step in tried]
+            spread = torch.stack([total(norm(logs(p)).square().unsqueeze(-1)) for p in points])
+            at = torch.stack(points).take_along_dim(spread.argmin(0, keepdim=True), 0).squeeze(0)
         # Near the solution rounding hides which step is best, and Newton's is.
-        at = translate(at, _newton_step(logs, weights, root), c=root.square())
-        hessian = _hessian(_logs(at, points, root), weights, root)
-    pull = _mean(_logs(at, points, root), weights)
-    return translate(at, torch.linalg.solve(hessian, pull), c=root.square())
+        at = translate(at, _newton_step(logs(at), total, root), c=c)
+        hessian = _hessian(logs(at), total, root)
+    return translate(at, torch.linalg.solve(hessian, total(logs(at))), c=c)
 
 
-def _normalised(points: Tensor, weights: Tensor | None) -> Tensor:
+def _views(
+    points: Tensor, weights: Tensor | None, c: float | Tensor
+) -> tuple[Tensor, Logs, Total, Tensor]:
     if points.dim() < 2:
         raise GeometryError(f"Expected points of shape [..., m, d], got {list(points.shape)}.")
     if weights is None:
@@ -81,37 +106,35 @@ def _normalised(points: Tensor, weights: Tensor | None) -> Tensor:
             f"Expected one weight for each of the {points.shape[-2]} points, shape "
             f"[..., {points.shape[-2]}], got {list(weights.shape)}."
         )
-    total = weights.sum(-1, keepdim=True)
-    return weights / torch.where(total > 0, total, 1.0)
+    root = square_root(c, points)
+    added = weights.sum(-1, keepdim=True)
+    share = (weights / torch.where(added > 0, added, 1.0)).unsqueeze(-1)
+
+    def logs(at: Tensor) -> Tensor:
+        return local_log(at.unsqueeze(-2), points, c=root.square().unsqueeze(-1))
+
+    def total(vectors: Tensor) -> Tensor:
+        return (share * vectors).sum(-2)
+
+    return torch.zeros_like(points[..., 0, :]), logs, total, root
 
 
-def _logs(at: Tensor, points: Tensor, root: Tensor) -> Tensor:
-    return local_log(at.unsqueeze(-2), points, c=root.square().unsqueeze(-1))
+def _within(step: Tensor, root: Tensor, radius: float) -> bool:
+    """Whether no step is longer than that, where Python may know: not while tracing or in vmap."""
+    if torch.compiler.is_compiling():
+        return False
+    try:
+        return bool((root * norm(step) < radius).all())
+    except RuntimeError:  # vmap has no single answer
+        return False
 
 
-def _mean(vectors: Tensor, weights: Tensor) -> Tensor:
-    return (weights.unsqueeze(-1) * vectors).sum(-2)
-
-
-def _best(
-    candidates: Tensor, points: Tensor, weights: Tensor, root: Tensor
-) -> tuple[Tensor, Tensor]:
-    """Of the candidates ``[k, ..., d]`` the one with the least sum, and the logarithms there."""
-    logs = _logs(candidates, points, root)
-    best = (weights * norm(logs).square()).sum(-1).argmin(0, keepdim=True)[..., None]
-    at = candidates.take_along_dim(best, 0).squeeze(0)
-    return at, logs.take_along_dim(best[..., None], 0).squeeze(0)
-
-
-def _centroid_seen_from(at: Tensor, points: Tensor, weights: Tensor, root: Tensor) -> Tensor:
-    logs = _logs(at, points, root)
-    reach = root.unsqueeze(-1) * norm(logs)
-    # The farthest point sets the unit, so that neither sum overflows.
-    unit = reach.detach().amax(-1, keepdim=True).cosh()
-    space = _mean(logs, weights * (sinhc(reach) / unit))
-    time = (weights * (reach.cosh() / unit)).sum(-1)
-    klein = space / torch.where(time > 0, time, 1.0).unsqueeze(-1)
-    return translate(at, _from_klein(klein, root), c=root.square())
+def _centroid_step(at: Tensor, logs: Logs, total: Total, root: Tensor) -> Tensor:
+    seen = logs(at)
+    reach = root.unsqueeze(-1) * norm(seen)
+    space = total(sinhc(reach).unsqueeze(-1) * seen)
+    time = total(reach.cosh().unsqueeze(-1))
+    return _from_klein(space / torch.where(time > 0, time, 1.0), root)
 
 
 def _from_klein(klein: Tensor, root: Tensor) -> Tensor:
@@ -119,25 +142,23 @@ def _from_klein(klein: Tensor, root: Tensor) -> Tensor:
     return atanhc((root * norm(klein)).clamp_max(below_one)).unsqueeze(-1) * klein
 
 
-def _descent_step(logs: Tensor, weights: Tensor, root: Tensor) -> Tensor:
-    stiffness = (weights * (1 + _coth_excess(root.unsqueeze(-1) * norm(logs)))).sum(
-        -1, keepdim=True
-    )
-    return _from_klein(_mean(logs, weights) / stiffness.clamp_min(1.0), root)
+def _descent_step(seen: Tensor, total: Total, root: Tensor) -> Tensor:
+    excess = _coth_excess(root.unsqueeze(-1) * norm(seen))
+    return _from_klein(total(seen) / (1 + total(excess.unsqueeze(-1))), root)
 
 
-def _newton_step(logs: Tensor, weights: Tensor, root: Tensor) -> Tensor:
-    return torch.linalg.solve(_hessian(logs, weights, root), _mean(logs, weights))
+def _newton_step(seen: Tensor, total: Total, root: Tensor) -> Tensor:
+    return torch.linalg.solve(_hessian(seen, total, root), total(seen))
 
 
-def _hessian(logs: Tensor, weights: Tensor, root: Tensor) -> Tensor:
+def _hessian(seen: Tensor, total: Total, root: Tensor) -> Tensor:
     """Of half the squared distance: 1 along the geodesic, D coth(D) across it."""
-    length = norm(logs)
-    excess = weights * _coth_excess(root.unsqueeze(-1) * length)
-    unit = logs / torch.where(length > 0, length, 1.0).unsqueeze(-1)
-    along = torch.einsum("...m,...mi,...mj->...ij", excess, unit, unit)
-    eye = torch.eye(logs.shape[-1], dtype=logs.dtype, device=logs.device)
-    return (1 + excess.sum(-1))[..., None, None] * eye - along
+    length = norm(seen)
+    excess = _coth_excess(root.unsqueeze(-1) * length).unsqueeze(-1)
+    unit = seen / torch.where(length > 0, length, 1.0).unsqueeze(-1)
+    columns = [total(excess * unit[..., k : k + 1] * unit) for k in range(seen.shape[-1])]
+    eye = torch.eye(seen.shape[-1], dtype=seen.dtype, device=seen.device)
+    return (1 + total(excess)).unsqueeze(-1) * eye - torch.stack(columns, dim=-2)
 
 
 def _coth_excess(x: Tensor) -> Tensor:

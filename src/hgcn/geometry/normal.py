@@ -167,10 +167,10 @@ class _Move:
     Three things keep every digit that the input has:
 
     * When t points inward, the two terms of ``a`` cancel. Then
-      a = sinh(rho - tau) + cosh(rho) sinh(tau)/tau k with k = tau + t_par = |t_perp|²/(tau - t_par).
-    * When t points nearly against x, t_perp is what is left of t + q x + r x, where q and q + r come
-      nearest to tau/rho with q and r powers of two: these sums have no rounding error, a projection
-      of t itself would. With q = 1 they also give rho - tau to full precision.
+      a = sinh(rho - tau) + cosh(rho) sinh(tau)/tau k, k = tau + t_par = |t_perp|²/(tau - t_par).
+    * When t points nearly against x, t_perp is what is left of t + q x + r x, where q and r are
+      powers of two such that q, then q + r, comes near tau/rho: these sums have no rounding error,
+      a projection of t itself would. With q = 1 they also give rho - tau to full precision.
     * When x is near the origin, u has no meaning. Then z = sinh(tau)/tau (x + t) + gamma x, with a
       gamma that is of second order and analytic in both vectors.
 
@@ -204,10 +204,11 @@ class _Move:
         w = torch.addcmul(torch.addcmul(t, q.unsqueeze(-1), x), r.unsqueeze(-1), x)
         wx = c * dot(w, x)
         w_par = torch.where(at_origin, 0.0, wx / rho_safe)
-        p = w - (w_par / rho_safe).unsqueeze(-1) * x
+        # addcmul rounds once on most machines, which far out is worth several digits.
+        p = torch.addcmul(w, -(w_par / rho_safe).unsqueeze(-1), x)
         with torch.no_grad():
             leak = torch.where(at_origin, 0.0, c * dot(p, x) / rho_safe)
-        p = p - (leak / rho_safe).unsqueeze(-1) * x
+        p = torch.addcmul(p, -(leak / rho_safe).unsqueeze(-1), x)
         p_length = root * norm(p)
 
         t_par = w_par - (q + r) * rho

@@ -1,0 +1,14 @@
+"""Operations over neighbourhoods, fused on the CPU."""
+
+from hgcn.kernels.csr import Neighbourhoods, neighbourhoods
+from hgcn.kernels.functions import attention, local_sum, sparse_product, translate, weighted_sum
+
+__all__ = [
+    "Neighbourhoods",
+    "attention",
+    "local_sum",
+    "neighbourhoods",
+    "sparse_product",
+    "translate",
+    "weighted_sum",
+]

@@ -1,0 +1,189 @@
+"""Neighbourhoods of a graph as sorted rows, built once and kept as long as the edge list lives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from numba import njit
+from numpy.typing import NDArray
+from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from hgcn.errors import GraphError
+
+Ints = NDArray[np.int64]
+
+CHUNKS = 64
+"""Parts into which rows are divided for parallel work, whatever the number of threads."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """For each node its edges, in one run of positions ``start[i]..start[i + 1]``.
+
+    ``other`` is the node at the other end, ``edge`` the number of the edge in another order.
+    """
+
+    start: Ints
+    other: Ints
+    edge: Ints
+
+    @cached_property
+    def bounds(self) -> Ints:
+        """Row numbers that divide the rows into parts of about the same work."""
+        return _bounds(self.start, CHUNKS)
+
+
+@dataclass(frozen=True)
+class Neighbourhoods:
+    """The edges of a graph in the order of their targets.
+
+    Attributes:
+        source, target: the nodes j and i of each edge, sorted by i.
+        order: which edge of the list given stands there; self-loops added come after the last.
+        num_sources, num_targets: numbers of nodes.
+    """
+
+    source: Tensor
+    target: Tensor
+    order: Tensor
+    num_sources: int
+    num_targets: int
+
+    @cached_property
+    def degree(self) -> Tensor:
+        """Number of edges that end at each target."""
+        return torch.bincount(self.target, minlength=self.num_targets)
+
+    @cached_property
+    def share(self) -> Tensor:
+        """For each edge one over the degree of its target: the weights of a plain mean."""
+        return self.degree.double().reciprocal()[self.target]
+
+    @cached_property
+    def by_target(self) -> Rows:
+        """Rows of targets, for the forward pass. ``edge`` counts in the order of the list given."""
+        start = np.zeros(self.num_targets + 1, np.int64)
+        np.cumsum(self.degree.numpy(), out=start[1:])
+        return Rows(start, self.source.numpy(), self.order.numpy())
+
+    @cached_property
+    def in_order(self) -> Ints:
+        """The numbers of the edges, 0 to E - 1."""
+        return np.arange(len(self.source))
+
+    @cached_property
+    def by_source(self) -> Rows:
+        """Rows of sources, for the backward pass. ``edge`` counts in the order of the targets."""
+        return Rows(*_sort(self.source.numpy(), self.target.numpy(), self.num_sources))
+
+
+_cache: Any = WeakTensorKeyDictionary()
+
+
+def neighbourhoods(
+    edge_index: Tensor, *, num_sources: int, num_targets: int, add_self_loops: bool
+) -> Neighbourhoods:
+    """Sorted neighbourhoods of an edge list ``[2, E]``: row 0 the sources j, row 1 the targets i.
+
+    The result is kept with the tensor, and made anew when the tensor was changed in place. Edges
+    from a node to itself are left as they are; ``add_self_loops`` adds one to each node without.
+    """
+    key = (edge_index._version, num_sources, num_targets, add_self_loops)
+    found = _cache.get(edge_index)
+    if found is None or found[0] != key:
+        _check(edge_index, num_sources, num_targets)
+        found = (key, _build(edge_index, num_sources, num_targets, add_self_loops))
+        _cache[edge_index] = found
+    return found[1]
+
+
+def sparse_rows(x: Tensor) -> tuple[Neighbourhoods, Tensor]:
+    """A sparse matrix as a graph from columns to rows, and its values; kept with the tensor."""
+    found = _cache.get(x)
+    if found is None or found[0] != x._version:
+        entries = x.detach().to_sparse(2).coalesce()
+        row, column = entries.indices()
+        order = torch.arange(len(row), device=row.device)
+        graph = Neighbourhoods(column.contiguous(), row.contiguous(), order, x.shape[1], x.shape[0])
+        found = (x._version, (graph, entries.values()))
+        _cache[x] = found
+    return found[1]
+
+
+def _check(edge_index: Tensor, num_sources: int, num_targets: int) -> None:
+    if edge_index.dim() != 2 or len(edge_index) != 2 or edge_index.is_floating_point():
+        raise GraphError(
+            "Expected `edge_index` to be an integer tensor of shape [2, number of edges], got "
+            f"{edge_index.dtype} {list(edge_index.shape)}."
+        )
+    for name, ids, count in zip(
+        ("sources", "targets"), edge_index, (num_sources, num_targets), strict=True
+    ):
+        wrong = ((ids < 0) | (ids >= count)).nonzero()
+        if len(wrong):
+            column = int(wrong[0])
+            hint = " Are the ids 1-based?" if int(ids.max()) == count and int(ids.min()) > 0 else ""
+            raise GraphError(
+                f"Expected the {name} in `edge_index` to be ids in 0..{count - 1}, got "
+                f"{int(ids[column])} at column {column}.{hint}"
+            )
+
+
+def _build(
+    edge_index: Tensor, num_sources: int, num_targets: int, add_self_loops: bool
+) -> Neighbourhoods:
+    source, target = edge_index.detach().long()
+    if add_self_loops:
+        missing = torch.ones(min(num_sources, num_targets), dtype=torch.bool, device=source.device)
+        missing[source[source == target]] = False
+        loops = missing.nonzero()[:, 0]
+        source, target = torch.cat((source, loops)), torch.cat((target, loops))
+    if source.device.type == "cpu":
+        _, sorted_source, order = map(
+            torch.from_numpy,
+            _sort(target.contiguous().numpy(), source.contiguous().numpy(), num_targets),
+        )
+        target = target[order]
+    else:
+        target, order = target.sort(stable=True)
+        sorted_source = source[order]
+    return Neighbourhoods(sorted_source, target, order, num_sources, num_targets)
+
+
+@njit(cache=True)
+def _sort(key: Ints, other: Ints, count: int) -> tuple[Ints, Ints, Ints]:
+    """Stable counting sort of edges by key: start of each row, other ends, edge numbers."""
+    start = np.zeros(count + 1, np.int64)
+    for e in range(key.shape[0]):
+        start[key[e] + 1] += 1
+    for i in range(count):
+        start[i + 1] += start[i]
+    at = start[:-1].copy()
+    sorted_other = np.empty_like(other)
+    edge = np.empty_like(other)
+    for e in range(key.shape[0]):
+        position = at[key[e]]
+        at[key[e]] = position + 1
+        sorted_other[position] = other[e]
+        edge[position] = e
+    return start, sorted_other, edge
+
+
+@njit(cache=True)
+def _bounds(start: Ints, chunks: int) -> Ints:
+    rows = start.shape[0] - 1
+    total = start[rows] + rows
+    bounds = np.empty(chunks + 1, np.int64)
+    row = 0
+    for part in range(chunks):
+        aim = total * part // chunks
+        while row < rows and start[row] + row < aim:
+            row += 1
+        bounds[part] = row
+    bounds[chunks] = rows
+    return bounds

@@ -1,0 +1,183 @@
+"""The hyperbolic graph convolution."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from hgcn import kernels
+from hgcn.errors import GraphError, ModelError
+from hgcn.geometry import Curvature
+from hgcn.kernels import Neighbourhoods
+from hgcn.nn.activation import Activation, HypActivation
+from hgcn.nn.aggregation import AGGREGATIONS
+from hgcn.nn.attention import NeighbourAttention
+from hgcn.nn.linear import HypLinear
+from hgcn.text import one_of
+
+
+class HGCNConv(nn.Module):
+    r"""Hyperbolic graph convolution of Chami et al. (2019).
+
+    .. math::
+        \mathbf{h}_i &= (W \otimes^{K} \mathbf{x}_i) \oplus^{K} \mathbf{b} \\
+        \mathbf{y}_i &= \exp^{K}_{\mathbf{h}_i}
+            \Big(\sum_{j \in \mathcal{N}(i)} w_{ij} \log^{K}_{\mathbf{h}_i}(\mathbf{h}_j)\Big) \\
+        \mathbf{x}'_i &= \exp^{K'}_{\mathbf{o}}(\sigma(\log^{K}_{\mathbf{o}}(\mathbf{y}_i)))
+
+    with attention weights :math:`w_{ij} = \mathrm{softmax}_j\, \mathrm{MLP}(\log^K_{\mathbf{o}}
+    \mathbf{h}_i \,\|\, \log^K_{\mathbf{o}} \mathbf{h}_j)`, curvature :math:`-1/K` of this layer and
+    :math:`-1/K'` of the next.
+
+    Points are normal coordinates, plain tensors, so the layer takes the place of a ``GCNConv`` or
+    ``GATConv`` in any PyTorch Geometric model: Euclidean features are points already. The layer
+    owns :math:`K`; whoever reads its output decides on :math:`K'`.
+
+    Args:
+        in_channels: size of each input point.
+        out_channels: size of each output point.
+        c: curvature of the layer, sectional curvature ``-c``, :math:`K = 1/c`: a number, or a
+            :class:`~hgcn.geometry.Curvature` shared with other modules.
+        trainable_c: whether a curvature given as a number is trained.
+        aggregation: ``"local"`` (as above), ``"origin"`` (in the tangent space of the origin, the
+            paper's AGG with index o), ``"centroid"`` (Lorentz centroid) or ``"frechet"`` (Fréchet
+            mean, slower).
+        attention: whether weights are attended to. Otherwise they are the edge weights, divided by
+            their sum over each neighbourhood.
+        heads: number of attention heads; their weights are averaged.
+        dropout: probability with which an entry of :math:`W` is zeroed in training (DropConnect).
+        bias: whether to learn a bias.
+        act: activation: a name such as ``"relu"``, a function, or ``None`` for the identity.
+        add_self_loops: whether each node is among its own neighbours. Self-loops in the edge list
+            are kept and not added twice.
+
+    Shapes:
+        - **input:** points :math:`(|V|, F_{in})`, dense or sparse, or a pair
+          :math:`((|V_s|, F_{in}), (|V_t|, F_{in}))` of sources and targets; edge indices
+          :math:`(2, |E|)`; edge weights :math:`(|E|)` *(optional, non-negative)*.
+        - **output:** points :math:`(|V|, F_{out})` or :math:`(|V_t|, F_{out})`; with
+          ``return_attention_weights=True`` also ``(edge_index, weights)`` with weights
+          :math:`(|E'|, H)`, self-loops included.
+
+    Example:
+        >>> conv = HGCNConv(16, 8)
+        >>> conv(torch.randn(4, 16), torch.tensor([[0, 1, 2], [1, 2, 3]])).shape
+        torch.Size([4, 8])
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        c: float | Curvature = 1.0,
+        trainable_c: bool = True,
+        aggregation: str = "local",
+        attention: bool = True,
+        heads: int = 1,
+        dropout: float = 0.0,
+        bias: bool = True,
+        act: Activation = "relu",
+        add_self_loops: bool = True,
+    ) -> None:
+        super().__init__()
+        if aggregation not in AGGREGATIONS:
+            raise ModelError(one_of("aggregation", aggregation, AGGREGATIONS))
+        if not 0 <= dropout < 1:
+            raise ModelError(f"Expected `dropout` to be at least 0 and below 1, got {dropout}.")
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.aggregation = aggregation
+        self.add_self_loops = add_self_loops
+        self.linear = HypLinear(
+            in_channels, out_channels, c=c, trainable_c=trainable_c, bias=bias, dropout=dropout
+        )
+        self.curvature = self.linear.curvature
+        self.attention = NeighbourAttention(out_channels, heads=heads) if attention else None
+        self.act = HypActivation(act)
+
+    def reset_parameters(self) -> None:
+        """Draw all weights anew; the curvature stays as it is."""
+        self.linear.reset_parameters()
+        if self.attention is not None:
+            self.attention.reset_parameters()
+
+    def forward(
+        self,
+        x: Tensor | tuple[Tensor, Tensor],
+        edge_index: Tensor,
+        edge_weight: Tensor | None = None,
+        return_attention_weights: bool | None = None,
+    ) -> Tensor | tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Map points to points; see the class for shapes."""
+        x_source, x_target = x if isinstance(x, tuple) else (x, x)
+        self._check(x_source, x_target, edge_index, edge_weight)
+        source = self.linear(x_source)
+        target = source if x_target is x_source else self.linear(x_target)
+        graph = kernels.neighbourhoods(
+            edge_index,
+            num_sources=len(source),
+            num_targets=len(target),
+            add_self_loops=self.add_self_loops,
+        )
+        weight, share = self._weights(source, target, edge_weight, graph)
+        aggregate = AGGREGATIONS[self.aggregation]
+        out: Tensor = self.act(aggregate(target, source, weight, self.curvature(), graph))
+        self._check_finite(out, x_source, x_target)
+        if return_attention_weights:
+            edges = torch.stack((graph.source, graph.target))
+            return out, (edges, share if share is not None else weight.unsqueeze(-1))
+        return out
+
+    def _weights(
+        self, source: Tensor, target: Tensor, edge_weight: Tensor | None, graph: Neighbourhoods
+    ) -> tuple[Tensor, Tensor | None]:
+        given = None
+        if edge_weight is not None:
+            loops = edge_weight.new_ones(len(graph.source) - len(edge_weight))
+            given = torch.cat((edge_weight, loops))[graph.order].to(source.dtype)
+        if self.attention is not None:
+            share = self.attention(target, source, graph, prior=given)
+            return (share.squeeze(-1) if share.shape[1] == 1 else share.mean(-1)), share
+        if given is None:
+            return graph.share.to(source.dtype), None
+        total = given.new_zeros(graph.num_targets).index_add(0, graph.target, given)
+        return given / torch.where(total > 0, total, 1.0)[graph.target], None
+
+    def _check(
+        self, source: Tensor, target: Tensor, edge_index: Tensor, edge_weight: Tensor | None
+    ) -> None:
+        for x in (source, target):
+            if x.dim() != 2 or x.shape[1] != self.in_channels:
+                raise GraphError(
+                    f"Expected `x` to have shape [number of nodes, {self.in_channels}], got "
+                    f"{list(x.shape)}."
+                )
+        if edge_weight is not None and edge_weight.shape != edge_index.shape[1:]:
+            raise GraphError(
+                f"Expected one weight for each of the {edge_index.shape[1]} edges, got "
+                f"`edge_weight` of shape {list(edge_weight.shape)}."
+            )
+
+    @staticmethod
+    def _check_finite(out: Tensor, *inputs: Tensor) -> None:
+        # Only where it costs nothing: another device would have to be waited for.
+        if out.device.type != "cpu" or torch.compiler.is_compiling() or out.isfinite().all():
+            return
+        for x in inputs:
+            values = x.to_dense() if x.layout is not torch.strided else x
+            bad = (~values.isfinite()).nonzero()
+            if len(bad):
+                row, column = bad[0].tolist()
+                raise GraphError(
+                    f"Expected finite features, got {values[row, column].item()} at node {row}, "
+                    f"feature {column}."
+                )
+        raise GraphError(
+            "The layer's output is not finite although its input is. Are there negative or "
+            "infinite edge weights, or has a weight of the layer become NaN?"
+        )
+
+    def extra_repr(self) -> str:
+        """Shown inside the parentheses of ``print(module)``."""
+        return f"{self.in_channels}, {self.out_channels}, aggregation={self.aggregation}"

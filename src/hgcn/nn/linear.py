@@ -1,0 +1,77 @@
+"""The hyperbolic feature transform."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from hgcn import kernels
+from hgcn.geometry import Curvature
+
+
+class HypLinear(nn.Module):
+    r"""Hyperbolic linear map with a bias, :math:`(W \otimes^K \mathbf{x}) \oplus^K \mathbf{b}`.
+
+    The paper (Eqs. 5, 6) maps the point to the tangent space at the origin, multiplies it there and
+    maps it back; the bias is a tangent vector at the origin, carried to the point by parallel
+    transport and followed from there. In normal coordinates the first three steps are
+    :math:`W \mathbf{v}` and the last two are :func:`hgcn.geometry.translate`.
+
+    Args:
+        in_channels: size of each input point.
+        out_channels: size of each output point.
+        c: curvature of the space, sectional curvature ``-c``: a number, or a
+            :class:`~hgcn.geometry.Curvature` shared with other modules.
+        trainable_c: whether a curvature given as a number is trained.
+        bias: whether to learn a bias.
+        dropout: probability with which an entry of :math:`W` is zeroed in training (DropConnect).
+            Points themselves are never dropped: a coordinate set to zero is another point.
+
+    Shapes:
+        - **input:** points :math:`(*, F_{in})`, or a sparse tensor (CSR or COO)
+          :math:`(|V|, F_{in})`, which stays sparse.
+        - **output:** points :math:`(*, F_{out})`.
+    """
+
+    def __init__(
+        self,
+        in_channels: int,
+        out_channels: int,
+        *,
+        c: float | Curvature = 1.0,
+        trainable_c: bool = True,
+        bias: bool = True,
+        dropout: float = 0.0,
+    ) -> None:
+        super().__init__()
+        self.in_channels = in_channels
+        self.out_channels = out_channels
+        self.dropout = dropout
+        self.curvature = c if isinstance(c, Curvature) else Curvature(c, trainable_c)
+        self.weight = nn.Parameter(torch.empty(out_channels, in_channels))
+        self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Glorot's uniform weights, no bias."""
+        nn.init.xavier_uniform_(self.weight)
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Map points ``[..., in_channels]`` to points ``[..., out_channels]``."""
+        weight = functional.dropout(self.weight, self.dropout, self.training)
+        v = kernels.sparse_product(x, weight) if is_sparse(x) else functional.linear(x, weight)
+        if self.bias is None:
+            return v
+        return kernels.translate(v, self.bias, self.curvature())
+
+    def extra_repr(self) -> str:
+        """Shown inside the parentheses of ``print(module)``."""
+        return f"{self.in_channels}, {self.out_channels}, bias={self.bias is not None}"
+
+
+def is_sparse(x: Tensor) -> bool:
+    """Whether a tensor is sparse, in any layout."""
+    return x.layout is not torch.strided
