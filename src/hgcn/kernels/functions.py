@@ -21,7 +21,7 @@ from hgcn.kernels.csr import CHUNKS, Neighbourhoods, sparse_rows
 
 def translate(v: Tensor, bias: Tensor, c: Tensor) -> Tensor:
     """``geometry.translate(v, bias, c=c)`` for points ``[n, d]`` and one bias ``[d]``."""
-    if v.device.type == "cpu":
+    if _fused(v):
         return _apply(_Translate, v, bias, c)
     return geometry.translate(v, bias, c=c)
 
@@ -38,7 +38,7 @@ def local_sum(
         c: scalar; the space has sectional curvature ``-c``.
         graph: the edges.
     """
-    if target.device.type == "cpu":
+    if _fused(target):
         return _apply(_LocalSum, target, source, weight, c, graph)
     logs = geometry.local_log(target[graph.target], source[graph.source], c=c)
     return geometry.translate(target, _scatter(logs, weight, graph), c=c)
@@ -46,7 +46,7 @@ def local_sum(
 
 def weighted_sum(x: Tensor, weight: Tensor, graph: Neighbourhoods) -> Tensor:
     """Sum of ``w_ij x_j`` over the neighbours of each target."""
-    if x.device.type == "cpu":
+    if _fused(x):
         return _apply(_WeightedSum, x, weight, graph)
     return _scatter(x[graph.source], weight, graph)
 
@@ -78,7 +78,7 @@ def attention(
     Returns:
         Shares that add up to one over each neighbourhood, shape ``[E, heads]``.
     """
-    if left.device.type == "cpu":
+    if _fused(left):
         return _apply(_Attention, left, right, vector, prior, graph, negative_slope)
     hidden = (left[graph.target] + right[graph.source]).reshape(-1, *vector.shape)
     score = (torch.nn.functional.leaky_relu(hidden, negative_slope) * vector).sum(-1)
@@ -88,6 +88,10 @@ def attention(
     share = prior.unsqueeze(-1) * (score - top[graph.target]).exp()
     total = torch.zeros_like(low).index_add(0, graph.target, share)
     return share / torch.where(total > 0, total, 1.0)[graph.target]
+
+
+def _fused(x: Tensor) -> bool:
+    return x.device.type == "cpu"
 
 
 def _apply(function: type[torch.autograd.Function], *arguments: object) -> Tensor:
