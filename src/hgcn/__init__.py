@@ -15,9 +15,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from hgcn import errors, geometry, nn
+    from hgcn import errors, geometry, models, nn
 
-__all__ = ["__version__", "errors", "geometry", "nn"]
+__all__ = ["__version__", "errors", "geometry", "models", "nn"]
 
 __version__ = "0.1.0"
 

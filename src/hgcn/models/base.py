@@ -1,0 +1,135 @@
+"""The contract that every encoder keeps."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from importlib import import_module
+from typing import Any, ClassVar
+
+import torch
+from torch import Tensor, nn
+
+from hgcn import geometry
+from hgcn.errors import GraphError, ModelError
+from hgcn.geometry import Curvature, parameter_groups
+
+
+class Encoder(nn.Module, ABC):
+    r"""A map from the nodes of a graph to vectors, together with the geometry of these vectors.
+
+    .. math:: f: (V, E, (\mathbf{x}_i)_{i \in V}) \to Z \in \mathbb{R}^{|V| \times d}
+
+    An encoder with a ``curvature`` returns normal coordinates: points of hyperbolic space, each
+    stored as its logarithm at the origin. One without returns Euclidean vectors. Tasks need not
+    know which: they measure with :meth:`squared_distance` and train with :meth:`make_optimizer`.
+    Euclidean vectors are measured as they are, never squeezed into a ball first.
+
+    Args:
+        in_channels: size of each node's features.
+        dim: size of each embedding.
+        layers: number of layers.
+        curvature: of the space of the output; ``None`` if it is flat.
+
+    Shapes:
+        - **input:** features :math:`(|V|, F)`, dense or sparse (CSR or COO); edge indices
+          :math:`(2, |E|)`; edge weights :math:`(|E|)` *(optional)*.
+        - **output:** embeddings :math:`(|V|, d)`.
+
+    Attributes:
+        inductive: whether it can encode nodes that it was not trained on.
+    """
+
+    inductive: ClassVar[bool] = True
+    curvature: Curvature | None
+
+    def __init__(
+        self, in_channels: int, dim: int, *, layers: int, curvature: Curvature | None = None
+    ) -> None:
+        super().__init__()
+        self.in_channels = in_channels
+        self.dim = dim
+        self.layers = layers
+        self.curvature = curvature
+
+    @abstractmethod
+    def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
+        """What :meth:`encode_layers` returns; the features have been checked."""
+
+    def encode_layers(
+        self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None
+    ) -> list[Tensor]:
+        """Embeddings after each layer, from the input of the first to the output of the last.
+
+        The entry at position l belongs to the space of ``curvatures[l]``.
+        """
+        if x.dim() != 2 or x.shape[1] != self.in_channels:
+            raise GraphError(
+                f"Expected `x` to have shape [number of nodes, {self.in_channels}], got "
+                f"{list(x.shape)}."
+            )
+        return self._encode(x, edge_index, edge_weight)
+
+    def encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+        """Embeddings of all nodes; see the class for shapes."""
+        return self.encode_layers(x, edge_index, edge_weight)[-1]
+
+    def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+        """The same as :meth:`encode`."""
+        return self.encode(x, edge_index, edge_weight)
+
+    @property
+    def curvatures(self) -> list[Curvature | None]:
+        """Curvatures of the spaces that :meth:`encode_layers` passes through."""
+        return [None] * self.layers + [self.curvature]
+
+    def squared_distance(self, z_i: Tensor, z_j: Tensor) -> Tensor:
+        """Squared distances ``[...]`` between embeddings ``[..., dim]``, in their own geometry."""
+        if self.curvature is None:
+            return (z_i - z_j).square().sum(-1)
+        return geometry.squared_distance(z_i, z_j, c=self.curvature())
+
+    def make_optimizer(
+        self, lr: float = 0.01, weight_decay: float = 0.0, *, also: Iterable[nn.Module] = ()
+    ) -> torch.optim.Optimizer:
+        """The optimiser that the paper trains this encoder with: Adam, unless documented otherwise.
+
+        Curvatures are spared from weight decay.
+
+        Args:
+            lr: learning rate.
+            weight_decay: factor of the L2 penalty.
+            also: other modules to train, such as the decoder.
+        """
+        return torch.optim.Adam(self._parameter_groups(weight_decay, also), lr=lr)
+
+    def _parameter_groups(
+        self, weight_decay: float, also: Iterable[nn.Module]
+    ) -> list[dict[str, Any]]:
+        # One list of modules, so that a curvature shared by encoder and decoder is there once.
+        return parameter_groups(nn.ModuleList([self, *also]), weight_decay=weight_decay)
+
+
+def check_options(**options: float) -> None:
+    """Refuse impossible numbers, all at once: ``dropout`` is a probability, others are counts."""
+    wrong = []
+    for name, value in options.items():
+        if name == "dropout":
+            if not 0 <= value < 1:
+                wrong.append(f"Expected `dropout` to be at least 0 and below 1, got {value!r}.")
+        elif not isinstance(value, int) or value < 1:
+            wrong.append(f"Expected `{name}` to be a whole number of at least 1, got {value!r}.")
+    if wrong:
+        raise ModelError(" ".join(wrong))
+
+
+def require(module: str, *, model: str) -> Any:
+    """Import a module of another package, which only some models need and takes seconds to load."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        raise ModelError(
+            f"Expected the package {package}, which {model} is built on, but it cannot be "
+            f"imported ({error}). Install it with: pip install {package}"
+        ) from error

@@ -1,0 +1,161 @@
+"""The paper's model, and the same without edges."""
+
+from __future__ import annotations
+
+from typing import cast, final
+
+from torch import Tensor, nn
+
+from hgcn.geometry import Curvature
+from hgcn.models.base import Encoder, check_options
+from hgcn.models.linear import activations
+from hgcn.nn import HGCNConv, HypLinear
+from hgcn.nn.activation import Activation
+
+
+@final
+class HGCN(Encoder):
+    r"""Hyperbolic graph convolutional network of Chami et al. (2019).
+
+    .. math::
+        \mathbf{h}^\ell_i &= (W^\ell \otimes^{K_{\ell-1}} \mathbf{x}^{\ell-1}_i)
+            \oplus^{K_{\ell-1}} \mathbf{b}^\ell \\
+        \mathbf{y}^\ell_i &= \mathrm{AGG}^{K_{\ell-1}}(\mathbf{h}^\ell)_i \\
+        \mathbf{x}^\ell_i &= \sigma^{\otimes^{K_{\ell-1}, K_\ell}}(\mathbf{y}^\ell_i)
+
+    for :math:`\ell = 1, \dots, L`. There are :math:`L + 1` curvatures: layer :math:`\ell` works in
+    the space of :math:`K_{\ell-1}`, which it owns, and :math:`K_L` is that of the output, where
+    distances between embeddings are measured; it is ``curvature``. Each is trained on its own,
+    because the scale that suits one layer need not suit the next, and in hyperbolic space scale and
+    curvature are one thing (Theorem 1 of the paper). Features are points of the first space as they
+    are: a Euclidean vector is read as a logarithm at the origin.
+
+    Args:
+        in_channels: size of each node's features.
+        dim: size of each embedding, and of every hidden layer.
+        layers: number :math:`L` of convolutions.
+        c: start of every curvature :math:`1/K_\ell`; the space has sectional curvature ``-c``.
+        trainable_c: whether curvatures are trained.
+        aggregation: ``"local"``, ``"origin"``, ``"centroid"`` or ``"frechet"``; see
+            :class:`~hgcn.nn.HGCNConv`.
+        attention: whether neighbours are weighted by attention, or else evenly.
+        heads: number of attention heads.
+        dropout: probability with which an entry of :math:`W^\ell` is zeroed in training
+            (DropConnect).
+        bias: whether to learn biases.
+        act: activation after each layer but the last: a name, a function, or ``None``.
+        last_act: activation after the last layer. None by default: a ReLU would keep the embeddings
+            in one orthant of the space.
+        add_self_loops: whether each node is among its own neighbours.
+
+    Example:
+        >>> encoder = HGCN(8, dim=2)
+        >>> z = encoder(torch.randn(4, 8), torch.tensor([[0, 1, 2], [1, 2, 3]]))
+        >>> encoder.squared_distance(z[0], z[1:]).shape
+        torch.Size([3])
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        in_channels: int,
+        dim: int = 16,
+        *,
+        layers: int = 2,
+        c: float = 1.0,
+        trainable_c: bool = True,
+        aggregation: str = "local",
+        attention: bool = True,
+        heads: int = 1,
+        dropout: float = 0.0,
+        bias: bool = True,
+        act: Activation = "relu",
+        last_act: Activation = None,
+        add_self_loops: bool = True,
+    ) -> None:
+        check_options(in_channels=in_channels, dim=dim, layers=layers, heads=heads, dropout=dropout)
+        super().__init__(in_channels, dim, layers=layers, curvature=Curvature(c, trainable_c))
+        sizes = [in_channels] + [dim] * (layers - 1)
+        self.convs = nn.ModuleList(
+            HGCNConv(
+                size,
+                dim,
+                c=c,
+                trainable_c=trainable_c,
+                aggregation=aggregation,
+                attention=attention,
+                heads=heads,
+                dropout=dropout,
+                bias=bias,
+                act=last_act if layer == layers else act,
+                add_self_loops=add_self_loops,
+            )
+            for layer, size in enumerate(sizes, start=1)
+        )
+
+    def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
+        out = [x]
+        for conv in self.convs:
+            out.append(conv(out[-1], edge_index, edge_weight))
+        return out
+
+    @property
+    def curvatures(self) -> list[Curvature | None]:
+        """Curvatures of the spaces that :meth:`encode_layers` passes through."""
+        return [cast(HGCNConv, conv).curvature for conv in self.convs] + [self.curvature]
+
+
+@final
+class HNN(Encoder):
+    r"""Hyperbolic neural network of Ganea et al. (2018) on each node; edges are not used.
+
+    .. math:: \mathbf{x}^\ell_i = \sigma^{\otimes^{K_{\ell-1}, K_\ell}}
+        \big((W^\ell \otimes^{K_{\ell-1}} \mathbf{x}^{\ell-1}_i)
+        \oplus^{K_{\ell-1}} \mathbf{b}^\ell\big)
+
+    It is :class:`HGCN` without aggregation, with the same :math:`L + 1` curvatures.
+
+    Args:
+        in_channels: size of each node's features.
+        dim: size of each embedding, and of every hidden layer.
+        layers: number :math:`L` of linear maps.
+        c: start of every curvature :math:`1/K_\ell`; the space has sectional curvature ``-c``.
+        trainable_c: whether curvatures are trained.
+        dropout: probability with which an entry of :math:`W^\ell` is zeroed in training
+            (DropConnect).
+        bias: whether to learn biases. Without, only the last curvature has any effect.
+        act: activation after each layer but the last: a name, a function, or ``None``.
+        last_act: activation after the last layer.
+    """
+
+    def __init__(  # noqa: PLR0913
+        self,
+        in_channels: int,
+        dim: int = 16,
+        *,
+        layers: int = 2,
+        c: float = 1.0,
+        trainable_c: bool = True,
+        dropout: float = 0.0,
+        bias: bool = True,
+        act: Activation = "relu",
+        last_act: Activation = None,
+    ) -> None:
+        check_options(in_channels=in_channels, dim=dim, layers=layers, dropout=dropout)
+        super().__init__(in_channels, dim, layers=layers, curvature=Curvature(c, trainable_c))
+        sizes = [in_channels] + [dim] * (layers - 1)
+        self.linears = nn.ModuleList(
+            HypLinear(size, dim, c=c, trainable_c=trainable_c, bias=bias, dropout=dropout)
+            for size in sizes
+        )
+        self.acts = activations(layers, act, last_act)
+
+    def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
+        out = [x]
+        for linear, act in zip(self.linears, self.acts, strict=True):
+            out.append(act(linear(out[-1])))
+        return out
+
+    @property
+    def curvatures(self) -> list[Curvature | None]:
+        """Curvatures of the spaces that :meth:`encode_layers` passes through."""
+        return [cast(HypLinear, linear).curvature for linear in self.linears] + [self.curvature]

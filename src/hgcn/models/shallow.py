@@ -1,0 +1,164 @@
+"""Shallow embeddings: one learnt vector for each node of one graph."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar, final
+
+import torch
+from torch import Tensor, nn
+
+from hgcn import geometry
+from hgcn.errors import GraphError
+from hgcn.geometry import Curvature
+from hgcn.models.base import Encoder, check_options, require
+from hgcn.models.optim import CombinedOptimizer
+
+
+class Shallow(Encoder):
+    """An embedding for each node."""
+
+    inductive: ClassVar[bool] = False
+    embedding: nn.Parameter
+
+    def __init__(
+        self,
+        in_channels: int,
+        dim: int,
+        *,
+        num_nodes: int,
+        layers: int = 0,
+        curvature: Curvature | None = None,
+    ) -> None:
+        check_options(in_channels=in_channels, dim=dim, num_nodes=num_nodes)
+        super().__init__(in_channels, dim, layers=layers, curvature=curvature)
+        self.num_nodes = num_nodes
+
+    def _check_nodes(self, x: Tensor) -> None:
+        if len(x) != self.num_nodes:
+            raise GraphError(
+                f"Expected the {self.num_nodes} nodes that {type(self).__name__} was built for, "
+                f"got {len(x)}. A shallow embedding has no vectors for other nodes."
+            )
+
+
+class Poincare(Shallow):
+    """An embedding for each node in the Poincaré ball, trained by Riemannian descent."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        dim: int,
+        *,
+        num_nodes: int,
+        c: float,
+        std: float,
+        lr_factor: float | None,
+        layers: int = 0,
+        curvature: Curvature | None = None,
+    ) -> None:
+        super().__init__(in_channels, dim, num_nodes=num_nodes, layers=layers, curvature=curvature)
+        self.lr_factor = float(num_nodes) if lr_factor is None else lr_factor
+        geoopt = require("geoopt", model=type(self).__name__)
+        # In float64, as geoopt recommends: in float32 it keeps points within a radius of 6.2.
+        start = geometry.to_ball(std * torch.randn(num_nodes, dim, dtype=torch.float64), c=c)
+        manifold = geoopt.PoincareBall(torch.tensor(c, dtype=torch.float64))
+        self.embedding = geoopt.ManifoldParameter(start, manifold=manifold)
+
+    def _logarithm(self, c: Tensor) -> Tensor:
+        return geometry.from_ball(self.embedding, c=c).to(c.dtype)
+
+    def make_optimizer(
+        self, lr: float = 0.01, weight_decay: float = 0.0, *, also: Iterable[nn.Module] = ()
+    ) -> torch.optim.Optimizer:
+        """Riemannian gradient descent for the embedding, Adam for everything else.
+
+        Descent is made with ``lr * lr_factor``; see the class. Weight decay of the embedding is not
+        multiplied: with many nodes it would overshoot the origin.
+
+        Args:
+            lr: learning rate.
+            weight_decay: factor of the L2 penalty.
+            also: other modules to train, such as the decoder.
+        """
+        geoopt = require("geoopt", model=type(self).__name__)
+        descent: torch.optim.Optimizer = geoopt.optim.RiemannianSGD(
+            [self.embedding],
+            lr=lr * self.lr_factor,
+            weight_decay=weight_decay / self.lr_factor,
+        )
+        groups = self._parameter_groups(weight_decay, also)
+        for group in groups:
+            group["params"] = [p for p in group["params"] if p is not self.embedding]
+        groups = [group for group in groups if group["params"]]
+        return CombinedOptimizer(descent, torch.optim.Adam(groups, lr=lr)) if groups else descent
+
+
+@final
+class Euc(Shallow):
+    """Euclidean embeddings: a vector for each node. Features and edges are not used.
+
+    Args:
+        in_channels: size of each node's features.
+        dim: size of each embedding.
+        num_nodes: number of nodes of the graph.
+        std: standard deviation of each coordinate at the start.
+    """
+
+    def __init__(
+        self, in_channels: int, dim: int = 16, *, num_nodes: int, std: float = 0.1
+    ) -> None:
+        super().__init__(in_channels, dim, num_nodes=num_nodes)
+        self.embedding = nn.Parameter(std * torch.randn(num_nodes, dim))
+
+    def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
+        self._check_nodes(x)
+        # A copy, because optimisers change the parameter in place.
+        return [self.embedding.clone()]
+
+
+@final
+class Hyp(Poincare):
+    """Poincaré embeddings of Nickel and Kiela (2017). Features and edges are not used.
+
+    A point of the ball for each node, in float64, trained with geoopt's ``RiemannianSGD``. The
+    output is in normal coordinates like that of every hyperbolic encoder.
+
+    Gradient descent, unlike Adam, is slow where gradients are small, and in a mean over all edges
+    each node has a share of about one over the number of nodes. The learning rate is therefore
+    multiplied by ``lr_factor``, so that the rates that suit other models suit this one.
+
+    Args:
+        in_channels: size of each node's features.
+        dim: size of each embedding.
+        num_nodes: number of nodes of the graph.
+        c: the space has sectional curvature ``-c``. It is not trained.
+        std: standard deviation of each normal coordinate at the start.
+        lr_factor: factor of the learning rate; by default the number of nodes.
+    """
+
+    curvature: Curvature
+
+    def __init__(
+        self,
+        in_channels: int,
+        dim: int = 16,
+        *,
+        num_nodes: int,
+        c: float = 1.0,
+        std: float = 0.1,
+        lr_factor: float | None = None,
+    ) -> None:
+        super().__init__(
+            in_channels,
+            dim,
+            num_nodes=num_nodes,
+            c=c,
+            std=std,
+            lr_factor=lr_factor,
+            curvature=Curvature(c, trainable=False),
+        )
+
+    def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
+        self._check_nodes(x)
+        return [self._logarithm(self.curvature())]
