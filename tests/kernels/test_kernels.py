@@ -82,7 +82,7 @@ def test_translate(scale: float) -> None:
     bias = torch.randn(D, dtype=torch.float64)
     for b in (bias, torch.zeros_like(bias), 20 * bias):
         inputs = [points(scale), b, torch.tensor(0.7, dtype=torch.float64)]
-        compare(lambda v, b, c: kernels.translate(v, b, c), inputs, 1e-7)
+        compare(kernels.translate, inputs, 1e-7)
 
 
 def test_weighted_sum() -> None:

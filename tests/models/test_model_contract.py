@@ -155,6 +155,7 @@ def test_the_order_of_nodes_does_not_matter(name: str, options: dict[str, Any]) 
 
 
 @every_model
+@pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
 @pytest.mark.parametrize("layout", [torch.sparse_csr, torch.sparse_coo])
 def test_sparse_features_stay_sparse(
     name: str, options: dict[str, Any], layout: torch.layout, monkeypatch: pytest.MonkeyPatch

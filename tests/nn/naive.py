@@ -1,6 +1,6 @@
 """The paper's layer on the hyperboloid, equation by equation, one node at a time, in float64.
 
-Only textbook formulas: arcosh, exp, log and transport as the paper writes them.
+Only textbook formulas: distance, exp, log and transport as the paper writes them.
 """
 
 from dataclasses import dataclass
@@ -34,7 +34,8 @@ class Hyperboloid:
         return (length / root).cosh() * x + root * (length / root).sinh() * v / length
 
     def distance(self, x: Tensor, y: Tensor) -> Tensor:
-        return self.k.sqrt() * (-inner(x, y) / self.k).clamp_min(1).acosh()
+        """sqrt(K) arcosh(-<x, y>/K), by the half-angle identity: arcosh loses near points."""
+        return 2 * self.k.sqrt() * (norm(x - y) / (2 * self.k.sqrt())).asinh()
 
     def log(self, x: Tensor, y: Tensor) -> Tensor:
         if bool((x == y).all()):
@@ -77,7 +78,9 @@ class Hyperboloid:
         mean = x
         for _ in range(100):
             pull = sum(w * self.log(mean, y) for w, y in zip(weights, others, strict=True))
-            mean = self.exp(mean, 0.5 * pull)
+            space = self.exp(mean, 0.5 * pull)[1:]
+            # Back onto the hyperboloid: a hundred roundings would leave it.
+            mean = torch.cat(((self.k + space.square().sum()).sqrt().reshape(1), space))
         return mean
 
 

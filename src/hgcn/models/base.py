@@ -111,14 +111,20 @@ class Encoder(nn.Module, ABC):
 
 
 def check_options(**options: float) -> None:
-    """Refuse impossible numbers, all at once: ``dropout`` is a probability, others are counts."""
+    """Refuse impossible numbers, all at once.
+
+    ``dropout`` is a probability, ``std`` and ``lr_factor`` are positive, the others are counts.
+    """
     wrong = []
     for name, value in options.items():
         if name == "dropout":
-            if not 0 <= value < 1:
-                wrong.append(f"Expected `dropout` to be at least 0 and below 1, got {value!r}.")
-        elif not isinstance(value, int) or value < 1:
-            wrong.append(f"Expected `{name}` to be a whole number of at least 1, got {value!r}.")
+            fine, kind = 0 <= value < 1, "at least 0 and below 1"
+        elif name in ("std", "lr_factor"):
+            fine, kind = 0 < value < float("inf"), "positive"
+        else:
+            fine, kind = isinstance(value, int) and value >= 1, "a whole number of at least 1"
+        if not fine:
+            wrong.append(f"Expected `{name}` to be {kind}, got {value!r}.")
     if wrong:
         raise ModelError(" ".join(wrong))
 

@@ -75,7 +75,7 @@ class EucMixed(Shallow):
         last_act: Activation = None,
         std: float = 0.1,
     ) -> None:
-        check_options(layers=layers, dropout=dropout)
+        check_options(layers=layers, dropout=dropout, std=std)
         super().__init__(in_channels, dim, num_nodes=num_nodes, layers=layers)
         self.embedding = nn.Parameter(std * torch.randn(num_nodes, dim))
         self.mlp = _Concatenated(

@@ -59,6 +59,7 @@ class Poincare(Shallow):
     ) -> None:
         super().__init__(in_channels, dim, num_nodes=num_nodes, layers=layers, curvature=curvature)
         self.lr_factor = float(num_nodes) if lr_factor is None else lr_factor
+        check_options(std=std, lr_factor=self.lr_factor)
         geoopt = require("geoopt", model=type(self).__name__)
         # In float64, as geoopt recommends: in float32 it keeps points within a radius of 6.2.
         start = geometry.to_ball(std * torch.randn(num_nodes, dim, dtype=torch.float64), c=c)
@@ -108,6 +109,7 @@ class Euc(Shallow):
     def __init__(
         self, in_channels: int, dim: int = 16, *, num_nodes: int, std: float = 0.1
     ) -> None:
+        check_options(std=std)
         super().__init__(in_channels, dim, num_nodes=num_nodes)
         self.embedding = nn.Parameter(std * torch.randn(num_nodes, dim))
 

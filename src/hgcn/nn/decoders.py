@@ -124,5 +124,5 @@ class HyperbolicMLR(nn.Module):
         length = norm(self.normal)
         unit = self.normal / torch.where(length > 0, length, 1.0).unsqueeze(-1)
         height = sinhc(root * norm(log)) * dot(log, unit)
-        sign = height.detach().sign()
+        sign = torch.where(height < 0, -1.0, 1.0)
         return sign * asinh(root * (sign * height)) * length / root

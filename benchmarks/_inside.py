@@ -1,0 +1,102 @@
+"""What a training step consists of: operators of torch, our kernels, products, the optimiser."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from _graphs import Problem
+from _measure import Samples, take_turns
+from _models import HIDDEN, Epoch
+from torch.autograd.profiler_util import FunctionEvent
+from torch.profiler import ProfilerActivity, profile, record_function
+
+from hgcn import kernels
+from hgcn.kernels import functions
+
+PRODUCTS = {"aten::mm", "aten::addmm", "aten::_sparse_mm", "aten::_sparse_addmm"}
+KERNELS = {
+    "_LocalSum": "`local_sum`",
+    "_Attention": "`attention`",
+    "_Translate": "`translate`",
+    "_WeightedSum": "`weighted_sum`",
+}
+
+
+def record(epoch: Epoch, epochs: int) -> list[FunctionEvent]:
+    for _ in range(3):
+        epoch()
+    with profile(activities=[ProfilerActivity.CPU]) as trace:
+        for _ in range(epochs):
+            with record_function("epoch"):
+                epoch()
+    return list(trace.events())
+
+
+def operators(epoch: Epoch) -> tuple[int, int]:
+    """Operators of torch in one training step: called from Python or autograd, and with nested."""
+    events = [e for e in record(epoch, 1) if e.name.startswith("aten::")]
+    outer = [
+        e for e in events if e.cpu_parent is None or not e.cpu_parent.name.startswith("aten::")
+    ]
+    return len(outer), len(events)
+
+
+def shares(epoch: Epoch, epochs: int) -> dict[str, float]:
+    """Which part of an epoch's time goes where, from the profiler; adds up to one."""
+    events = record(epoch, epochs)
+    total = sum(e.cpu_time_total for e in events if e.name == "epoch")
+    parts: dict[str, float] = {}
+    for name, function in inspect.getmembers(functions, inspect.isclass):
+        if issubclass(function, torch.autograd.Function):
+            label = KERNELS.get(name, name)
+            for suffix, way in (("", "forward"), ("Backward", "backward")):
+                spent = sum(e.cpu_time_total for e in events if e.name == name + suffix)
+                if spent:
+                    parts[f"{label} {way}"] = spent / total
+    parts["matrix products"] = sum(
+        e.cpu_time_total
+        for e in events
+        if e.name in PRODUCTS and (e.cpu_parent is None or e.cpu_parent.name not in PRODUCTS)
+    ) / total  # fmt: skip
+    parts["Adam"] = sum(
+        e.cpu_time_total for e in events if e.name.startswith("Optimizer.step")
+    ) / total  # fmt: skip
+    parts["everything else"] = 1 - sum(parts.values())
+    return parts
+
+
+def kernel_times(problem: Problem, *, seconds: float) -> dict[str, Samples]:
+    """Forward passes over all edges, self-loops included, beside one sparse product of torch."""
+    n, generator = len(problem.x), torch.Generator().manual_seed(0)
+    v = torch.randn(n, HIDDEN, generator=generator) / HIDDEN**0.5
+    left, right = torch.randn(2, n, HIDDEN, generator=generator)
+    vector = torch.randn(1, HIDDEN, generator=generator)
+    c = torch.tensor(1.0)
+
+    def sort(edge_index: torch.Tensor) -> kernels.Neighbourhoods:
+        graph = kernels.neighbourhoods(
+            edge_index, num_sources=n, num_targets=n, add_self_loops=True
+        )
+        _ = graph.by_target.bounds, graph.by_source.bounds, graph.share
+        return graph
+
+    graph = sort(problem.edge_index)
+    weight = graph.share.float()
+    ones = torch.ones_like(weight)
+    start = torch.from_numpy(graph.by_target.start)
+    matrix = torch.sparse_csr_tensor(start, graph.source, weight, size=(n, n))
+    calls: dict[str, Callable[[], Any]] = {
+        "sparse product of torch": lambda: matrix @ v,
+        "`weighted_sum`": lambda: kernels.weighted_sum(v, weight, graph),
+        "`attention`": lambda: kernels.attention(
+            left, right, vector, ones, graph, negative_slope=0.2
+        ),
+        "`local_sum`": lambda: kernels.local_sum(v, v, weight, c, graph),
+        "sorting the edges, once": lambda: sort(problem.edge_index.clone()),
+    }
+    torch.testing.assert_close(calls["`weighted_sum`"](), matrix @ v, rtol=1e-4, atol=1e-5)
+    with torch.no_grad():
+        return take_turns(calls, seconds=seconds)
