@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ import torch
 from numpy.typing import NDArray
 
 Samples = NDArray[np.float64]
-MEGABYTE = 1e6
 
 
 def set_threads(count: int) -> None:
@@ -76,19 +76,21 @@ def slope(x: Sequence[float], y: Sequence[float]) -> float:
     return float(np.polyfit(np.log(x), np.log(y), 1)[0])
 
 
-def peak_memory(function: Callable[..., Callable[[], Any]], *arguments: object) -> float:
-    """Bytes that the call returned by ``function(*arguments)`` takes at most, beyond what was there.
+def peak_memory(
+    function: Callable[..., Callable[[], Any]], jobs: Sequence[Sequence[object]], *, at_once: int
+) -> list[float]:
+    """For each job the bytes that the call from ``function(*job)`` takes beyond what was there.
 
-    In a fresh process, as memory that a process gave back stays with its allocator.
+    Each in a fresh process, as memory that a process gave back stays with its allocator.
     """
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(1, mp_context=context) as pool:
-        return pool.submit(_peak_here, function, arguments).result()
+    with ProcessPoolExecutor(at_once, mp_context=context, max_tasks_per_child=1) as pool:
+        return list(pool.map(_peak_here, repeat(function), jobs))
 
 
-def _peak_here(function: Callable[..., Callable[[], Any]], arguments: Sequence[object]) -> float:
+def _peak_here(function: Callable[..., Callable[[], Any]], job: Sequence[object]) -> float:
     set_threads(1)
-    call = function(*arguments)
+    call = function(*job)
     before = _reset_peak()
     call()
     return max(_peak() - before, 0.0)

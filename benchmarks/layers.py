@@ -14,7 +14,7 @@ import platform
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -23,19 +23,11 @@ import numpy as np
 import torch
 from _dense import DenseConv
 from _document import ROOT, Rows, markdown_table, text_table, write_between_markers
-from _graphs import VARIABLE, Problem, citations, scale_free
+from _graphs import Problem, citations, scale_free
 from _inside import kernel_times, operators, shares
 from _measure import Samples, number, peak_memory, set_threads, slope, spread, take_turns
-from _models import (
-    GAT,
-    GCN,
-    HIDDEN,
-    LOCAL,
-    LOCAL_ATTENTION,
-    MODELS,
-    Network,
-    epoch,
-)
+from _models import GAT, GCN, HIDDEN, LOCAL, LOCAL_ATTENTION, MODELS, Network, epoch
+from _scaling_figure import draw_scaling
 
 from hgcn.nn import HGCNConv
 
@@ -187,7 +179,7 @@ def compare_dense(report: Report) -> None:
     torch.testing.assert_close(*losses, rtol=1e-3, atol=1e-3)
     samples = take_turns(calls, seconds=0, fewest=3)
     faster = float(np.median(samples["all pairs"] / samples["HGCNConv"]))
-    memory = [peak_memory(prepare_dense, DENSE_NODES, dense) for dense in (True, False)]
+    memory = peak_memory(prepare_dense, [(DENSE_NODES, True), (DENSE_NODES, False)], at_once=2)
     # Less than a page-sized step cannot be seen from outside.
     smaller = memory[0] / max(memory[1], 1e5)
     rows = [
@@ -215,7 +207,7 @@ def prepare_epochs(model: str, path: str) -> Callable[[], None]:
     problem = Problem(*torch.load(path, weights_only=True))
 
     def run() -> None:
-        # Memory of the second epoch is the first's and what Adam and sorted edges hold.
+        # The second epoch has on top what the first left behind: sorted edges, Adam's moments.
         step = epoch(model, problem)
         step()
         step()
@@ -223,44 +215,110 @@ def prepare_epochs(model: str, path: str) -> Callable[[], None]:
     return run
 
 
-def scale(report: Report, *, seconds: float) -> Problem:
-    """Time and memory against edges; returns the graph on which all layers ran."""
-    sizes, times, memory = [], {m: [] for m in SWEEP}, {m: [] for m in SWEEP}
-    for problem in map(lambda n: scale_free(n, features=FEATURES), SWEEP_NODES):
-        nodes = len(problem.x)
-        whole = nodes == TABLE_NODES
-        calls = {m: epoch(m, problem) for m in (MODELS if whole else SWEEP)}
-        samples = take_turns(calls, seconds=seconds, fewest=3 if nodes > TABLE_NODES else 5)
-        if whole:
-            kept = problem
+def measure_sweep(
+    report: Report, *, seconds: float
+) -> tuple[list[int], dict[str, list[Samples]], dict[str, list[float]]]:
+    """Edges, and for each layer seconds and bytes; on the graph in the middle all layers run."""
+    edges = []
+    times: dict[str, list[Samples]] = {m: [] for m in SWEEP}
+    memory: dict[str, list[float]] = {m: [] for m in SWEEP}
+    for nodes in SWEEP_NODES:
+        problem = scale_free(nodes, features=FEATURES)
+        models = MODELS if nodes == TABLE_NODES else SWEEP
+        samples = take_turns(
+            {m: epoch(m, problem) for m in models},
+            seconds=seconds,
+            fewest=3 if nodes > TABLE_NODES else 5,
+        )
+        if models is MODELS:
             compare(report, f"Scale-free: {problem.sizes()}", "scale-free", samples)
-        sizes.append(problem.edge_index.shape[1])
-        for m in SWEEP:
-            times[m].append(samples[m])
-        del calls
         with tempfile.TemporaryDirectory() as folder:
             path = str(Path(folder) / "problem.pt")
             torch.save(tuple(problem), path)
-            for m in SWEEP:
-                memory[m].append(peak_memory(prepare_epochs, m, path))
-        print(f"scaling: {problem.sizes()} done", flush=True)
-    rows_of = {"ms an epoch": [], "peak memory, MB": []}
-    for m in SWEEP:
-        middle = [float(np.median(t)) for t in times[m]]
-        for kind, values, shown in (
-            ("ms an epoch", middle, [spread(t, 1e3, 3) for t in times[m]]),
-            ("peak memory, MB", memory[m], [number(b / 1e6, 3) for b in memory[m]]),
-        ):
-            # The smallest graph is all overhead, which would flatter the slope.
-            steepness = slope(sizes[1:], values[1:])
+            jobs = [(m, path) for m in SWEEP]
+            peaks = peak_memory(prepare_epochs, jobs, at_once=2 if nodes <= TABLE_NODES else 1)
+        edges.append(problem.edge_index.shape[1])
+        for m, peak in zip(SWEEP, peaks, strict=True):
+            times[m].append(samples[m])
+            memory[m].append(peak)
+    return edges, times, memory
+
+
+def scale(report: Report, *, seconds: float) -> None:
+    edges, times, memory = measure_sweep(report, seconds=seconds)
+    medians = {m: [float(np.median(t)) for t in times[m]] for m in SWEEP}
+    shown = {
+        "ms an epoch": ({m: [spread(t, 1e3, 3) for t in times[m]] for m in SWEEP}, medians),
+        "MB at the peak": ({m: [number(b / 1e6, 3) for b in memory[m]] for m in SWEEP}, memory),
+    }
+    header = ["layer", *(f"{e:,} edges" for e in edges), "slope", "slope from the second", "aim"]
+    for kind, (cells, values) in shown.items():
+        rows = []
+        for m in SWEEP:
+            # The smallest graph is mostly overhead, which flatters the slope through all.
+            all_of_it, steepest = slope(edges, values[m]), slope(edges[1:], values[m][1:])
             aim = ""
             if m in LIMITS:
                 aim = report.aim(
-                    f"{m}, slope of {kind.split(',')[0]}", "scale-free",
-                    f"at most {SLOPE_LIMIT}", f"{steepness:.2f}", steepness <= SLOPE_LIMIT,
+                    f"{m}, slope of {kind.split()[0]}", "scale-free", f"at most {SLOPE_LIMIT}",
+                    f"{steepest:.2f}", steepest <= SLOPE_LIMIT,
                 )  # fmt: skip
-            rows_of[kind].append([m, *shown, f"{slope(sizes, values):.2f}", f"{steepness:.2f}", aim])
-    for kind, rows in rows_of.items():
-        header = ["layer", *(f"{e:,} edges" for e in sizes), "slope", "without the first", "aim"]
-        report.table("scaling", f"Scale-free graphs, {FEATURES} features: {kind}", header, rows)
-    return kept
+            rows.append([m, *cells[m], f"{all_of_it:.2f}", f"{steepest:.2f}", aim])
+        report.table("scaling", f"Scale-free, {FEATURES} features: {kind}", header, rows)
+    draw_scaling(
+        FIGURE,
+        edges=edges,
+        seconds=medians,
+        gigabytes={m: [b / 1e9 for b in memory[m]] for m in SWEEP},
+    )
+
+
+def settings(threads: int, load: float) -> str:
+    packages = ", ".join(
+        f"{name} {version(name).split('+')[0]}" for name in ("torch", "torch_geometric", "numba")
+    )
+    plural = "" if threads == 1 else "s"
+    return (
+        f"Measured with {threads} thread{plural} on {platform.machine()} with {os.cpu_count()} "
+        f"cores, whose load was {load:.1f} before the start; {packages}."
+    )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--threads", type=int, default=1, help="of torch and of numba")
+    parser.add_argument("--quick", action="store_true", help="Cora only, less than a minute")
+    options = parser.parse_args()
+    start, load = time.perf_counter(), os.getloadavg()[0]
+    warnings.simplefilter("ignore")  # of torch, on sparse tensors
+    set_threads(options.threads)
+    report, problems = Report(), {}
+    for name in ("cora",) if options.quick else TITLES:
+        problem, reason = citations(name)
+        if problem is None:
+            print(reason)
+        else:
+            time_citations(report, name, problem, seconds=8 if options.quick else 20)
+            problems[TITLES[name]] = problem._replace(x=problem.x.to_dense())
+    if options.quick:
+        if problems:
+            look_inside(report, problems, seconds=1)
+    else:
+        compare_dense(report)
+        scale(report, seconds=20)
+        problems["scale-free"] = scale_free(TABLE_NODES, features=FEATURES)
+        look_inside(report, problems, seconds=5)
+    report.finish()
+    about = settings(options.threads, load)
+    print(f"\n{about}")
+    if options.quick or len(problems) < 3:
+        print(f"{GUIDE.relative_to(ROOT)} stays as it is: this was not a whole run.")
+    else:
+        for section, parts in report.sections.items():
+            write_between_markers(GUIDE, section, "\n\n".join(parts))
+        write_between_markers(GUIDE, "settings", about)
+    print(f"\n{time.perf_counter() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

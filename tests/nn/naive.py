@@ -75,6 +75,8 @@ class Hyperboloid:
         if kind == "centroid":
             total = sum(w * y for w, y in zip(weights, others, strict=True))
             return self.k.sqrt() * total / (-inner(total, total)).sqrt()
+        if len(others) == 1:
+            return others[0]
         mean = x
         for _ in range(100):
             pull = sum(w * self.log(mean, y) for w, y in zip(weights, others, strict=True))
