@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -28,11 +30,25 @@ KERNELS = {
 def record(epoch: Epoch, epochs: int) -> list[FunctionEvent]:
     for _ in range(3):
         epoch()
-    with profile(activities=[ProfilerActivity.CPU]) as trace:
+    with _silence(), profile(activities=[ProfilerActivity.CPU]) as trace:
         for _ in range(epochs):
             with record_function("epoch"):
                 epoch()
     return list(trace.events())
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """The profiler announces its start and stop from C++, whatever its log level."""
+    error = os.dup(2)
+    nothing = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nothing, 2)
+    try:
+        yield
+    finally:
+        os.dup2(error, 2)
+        os.close(error)
+        os.close(nothing)
 
 
 def operators(epoch: Epoch) -> tuple[int, int]:

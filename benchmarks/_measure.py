@@ -38,11 +38,10 @@ def take_turns(
 ) -> dict[str, Samples]:
     """Seconds of each call, one of each in every round, so that a slow moment meets all of them.
 
-    The order is another one in each round, as a call leaves the caches to the next. Before the
-    first round every call runs twice: kernels are compiled then, and the allocator has its pages.
+    The order is another one in each round, as a call leaves the caches to the next. A round that
+    does not count comes first: it compiles kernels and sorts edges.
     """
     for call in calls.values():
-        call()
         call()
     samples: dict[str, list[float]] = {name: [] for name in calls}
     shuffled, order = random.Random(0), list(calls)

@@ -56,11 +56,11 @@ class Hyperboloid:
         return self.log(self.origin(len(x) - 1), x)[1:]
 
     def linear(self, weight: Tensor, x: Tensor) -> Tensor:
-        """Eq. 5."""
+        """Eq. 6."""
         return self.exp0(weight @ self.log0(x))
 
     def add_bias(self, x: Tensor, b: Tensor) -> Tensor:
-        """Eq. 6."""
+        """Eq. 7."""
         b = torch.cat((b.new_zeros(1), b))
         return self.exp(x, self.transport(self.origin(len(x) - 1), x, b))
 

@@ -16,7 +16,15 @@ import torch
 from torch import Tensor
 
 from hgcn.errors import GeometryError
-from hgcn.geometry.normal import square_root
+from hgcn.geometry.coordinates import (
+    check_coordinates,
+    first_bad,
+    inside,
+    radius_inside,
+    room_of,
+    times,
+    widen,
+)
 from hgcn.geometry.scalars import asinh, asinhc, atanhc, dot, norm, tanhc
 
 
@@ -32,14 +40,14 @@ def inner(u: Tensor, v: Tensor, *, at: Tensor, c: float | Tensor) -> Tensor:
     Returns:
         Inner products, shape ``[...]``.
     """
-    root, u_, v_, x = _widen(c, u, v, at)
-    return (4 * dot(u_, v_) / _room(x, root, at.dtype).square()).to(u.dtype)
+    root, u_, v_, x = widen(c, u, v, at)
+    return (4 * dot(u_, v_) / room_of(x, root, at.dtype).square()).to(u.dtype)
 
 
 def conformal_factor(x: Tensor, *, c: float | Tensor) -> Tensor:
     """``λ_x = 2 / (1 - c|x|²)``, shape ``[...]``: how much longer lengths are than they look."""
-    root, x_ = _widen(c, x)
-    return (2 / _room(x_, root, x.dtype)).to(x.dtype)
+    root, x_ = widen(c, x)
+    return (2 / room_of(x_, root, x.dtype)).to(x.dtype)
 
 
 def distance(x: Tensor, y: Tensor, *, c: float | Tensor) -> Tensor:
@@ -59,8 +67,8 @@ def distance(x: Tensor, y: Tensor, *, c: float | Tensor) -> Tensor:
         >>> distance(torch.tensor([0.0, 0.0]), torch.tensor([0.5, 0.0]), c=1.0)
         tensor(1.0986)
     """
-    root, x_, y_ = _widen(c, x, y)
-    rooms = _room(x_, root, x.dtype) * _room(y_, root, x.dtype)
+    root, x_, y_ = widen(c, x, y)
+    rooms = room_of(x_, root, x.dtype) * room_of(y_, root, x.dtype)
     return (2 * asinh(root * norm(x_ - y_) / rooms.sqrt()) / root).to(x.dtype)
 
 
@@ -77,9 +85,9 @@ def add(x: Tensor, y: Tensor, *, c: float | Tensor) -> Tensor:
     Returns:
         Points, shape ``[..., d]``.
     """
-    root, x_, y_ = _widen(c, x, y)
-    x_room, y_room = _room(x_, root, x.dtype), _room(y_, root, x.dtype)
-    return _inside(_add(x_, y_, x_room, y_room, root), root, x.dtype)
+    root, x_, y_ = widen(c, x, y)
+    x_room, y_room = room_of(x_, root, x.dtype), room_of(y_, root, x.dtype)
+    return inside(_add(x_, y_, x_room, y_room, root), root, x.dtype)
 
 
 def matvec(matrix: Tensor, x: Tensor, *, c: float | Tensor) -> Tensor:
@@ -112,14 +120,14 @@ def exp(v: Tensor, *, at: Tensor, c: float | Tensor) -> Tensor:
     Returns:
         Points, shape ``[..., d]``.
     """
-    root, v_, x = _widen(c, v, at)
-    room = _room(x, root, at.dtype)
+    root, v_, x = widen(c, v, at)
+    room = room_of(x, root, at.dtype)
     half = root * norm(v_) / room
     end = (tanhc(half) / room).unsqueeze(-1) * v_
     decay = (-2 * half).exp()
     # 1 - tanh², not zero: a step that rounding ends at the opposite of x then leads to the origin.
     end_room = (4 * decay / (1 + decay).square()).clamp_min(torch.finfo(decay.dtype).eps ** 2)
-    return _inside(_add(x, end, room, end_room, root), root, v.dtype)
+    return inside(_add(x, end, room, end_room, root), root, v.dtype)
 
 
 def log(y: Tensor, *, at: Tensor, c: float | Tensor) -> Tensor:
@@ -135,8 +143,8 @@ def log(y: Tensor, *, at: Tensor, c: float | Tensor) -> Tensor:
     Returns:
         Tangent vectors in ball coordinates, shape ``[..., d]``.
     """
-    root, y_, x = _widen(c, y, at)
-    x_room, y_room = _room(x, root, y.dtype), _room(y_, root, y.dtype)
+    root, y_, x = widen(c, y, at)
+    x_room, y_room = room_of(x, root, y.dtype), room_of(y_, root, y.dtype)
     w = y_ - x
     sinh_half = root * norm(w) / (x_room * y_room).sqrt()
     # With h = sinh_half: z = (w - h² (1-c|y|²) x) / ((1-c|y|²) (1+h²)), of length tanh(D/2).
@@ -159,8 +167,8 @@ def exp0(v: Tensor, *, c: float | Tensor) -> Tensor:
     Returns:
         Points, shape ``[..., d]``, strictly inside the ball however long v is.
     """
-    root, v_ = _widen(c, v)
-    return _inside(tanhc(root * norm(v_) / 2).unsqueeze(-1) * v_ / 2, root, v.dtype)
+    root, v_ = widen(c, v)
+    return inside(tanhc(root * norm(v_) / 2).unsqueeze(-1) * v_ / 2, root, v.dtype)
 
 
 def log0(x: Tensor, *, c: float | Tensor) -> Tensor:
@@ -169,8 +177,8 @@ def log0(x: Tensor, *, c: float | Tensor) -> Tensor:
     Here r is ``sqrt(c)|x|``, held below 1. The result has the length of the distance from the
     origin: ``log0(x) == 2 log(x, at=0)``.
     """
-    root, x_ = _widen(c, x)
-    return (2 * atanhc(_radius(x_, root, x.dtype)).unsqueeze(-1) * x_).to(x.dtype)
+    root, x_ = widen(c, x)
+    return (2 * atanhc(radius_inside(x_, root, x.dtype)).unsqueeze(-1) * x_).to(x.dtype)
 
 
 def geodesic(t: float | Tensor, *, at: Tensor, direction: Tensor, c: float | Tensor) -> Tensor:
@@ -186,7 +194,7 @@ def geodesic(t: float | Tensor, *, at: Tensor, direction: Tensor, c: float | Ten
     Returns:
         Points, shape ``[..., d]``.
     """
-    return exp(_times(t, direction), at=at, c=c)
+    return exp(times(t, direction), at=at, c=c)
 
 
 def transport(v: Tensor, *, start: Tensor, end: Tensor, c: float | Tensor) -> Tensor:
@@ -204,9 +212,9 @@ def transport(v: Tensor, *, start: Tensor, end: Tensor, c: float | Tensor) -> Te
     Returns:
         Tangent vectors at ``end``, shape ``[..., d]``.
     """
-    root, v_, x, y = _widen(c, v, start, end)
+    root, v_, x, y = widen(c, v, start, end)
     curvature = root.square()
-    x_room, y_room = _room(x, root, v.dtype), _room(y, root, v.dtype)
+    x_room, y_room = room_of(x, root, v.dtype), room_of(y, root, v.dtype)
     delta = y - x
     step = curvature * dot(delta, delta)
     real = (x_room + y_room + step) / 2
@@ -231,8 +239,8 @@ def project(x: Tensor, *, c: float | Tensor) -> Tensor:
     Returns:
         Points, shape ``[..., d]``.
     """
-    root, x_ = _widen(c, x)
-    return _inside(x_, root, x.dtype)
+    root, x_ = widen(c, x)
+    return inside(x_, root, x.dtype)
 
 
 def to_hyperboloid(x: Tensor, *, c: float | Tensor) -> Tensor:
@@ -245,18 +253,18 @@ def to_hyperboloid(x: Tensor, *, c: float | Tensor) -> Tensor:
     Returns:
         Points of the hyperboloid, shape ``[..., d + 1]``, time coordinate first.
     """
-    root, x_ = _widen(c, x)
-    room = _room(x_, root, x.dtype)
+    root, x_ = widen(c, x)
+    room = room_of(x_, root, x.dtype)
     time = ((2 - room) / (room * root)).unsqueeze(-1)
     return torch.cat((time, 2 * x_ / room.unsqueeze(-1)), dim=-1).to(x.dtype)
 
 
 def check(x: Tensor, *, c: float | Tensor) -> None:
     """Raise :class:`~hgcn.errors.GeometryError` unless every row is a point inside the ball."""
-    root, x_ = _widen(c, x)
-    _check_coordinates(x, at_least=1)
+    root, x_ = widen(c, x)
+    check_coordinates(x, at_least=1)
     radius = root * norm(x_)
-    found = _first(~(radius < 1), x_, root)
+    found = first_bad(~(radius < 1), x_, root)
     if found is None:
         return
     times = torch.hypot(norm(x_[..., 1:]), 1 / root)
@@ -274,75 +282,9 @@ def check(x: Tensor, *, c: float | Tensor) -> None:
     )
 
 
-def _widen(c: float | Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
-    """Square root of the curvature, and the tensors, in float64 where the device has it."""
-    first = tensors[0]
-    for other in tensors[1:]:
-        if other.shape[-1:] != first.shape[-1:] or other.dtype != first.dtype:
-            raise GeometryError(
-                "Expected tensors of the same dtype and last dimension, got "
-                f"{first.dtype} {list(first.shape)} and {other.dtype} {list(other.shape)}."
-            )
-    narrow = first.dtype == torch.float32 and first.device.type != "mps"
-    wide = tuple(tensor.double() if narrow else tensor for tensor in tensors)
-    return square_root(c, wide[0]), *wide
-
-
-def _times(t: float | Tensor, v: Tensor) -> Tensor:
-    return t.to(v.dtype).unsqueeze(-1) * v if isinstance(t, Tensor) else t * v
-
-
-def _radius(x: Tensor, root: Tensor, dtype: torch.dtype) -> Tensor:
-    """``sqrt(c)|x|``, at most the last number below 1 that ``dtype`` has."""
-    return (root * norm(x)).clamp_max(1 - torch.finfo(dtype).eps / 2)
-
-
-def _room(x: Tensor, root: Tensor, dtype: torch.dtype) -> Tensor:
-    """``1 - c|x|²``, always positive."""
-    radius = _radius(x, root, dtype)
-    return (1 - radius) * (1 + radius)
-
-
-def _inside(x: Tensor, root: Tensor, dtype: torch.dtype) -> Tensor:
-    """Points rounded to ``dtype`` so that they stay strictly inside the ball."""
-    radius = root * norm(x)
-    # Rounding the coordinates moves the radius by eps/2. Without a wider dtype to measure it in,
-    # the radius itself is off by 2 eps in 1000 dimensions. Drawn back by twice the margin, a point
-    # is not drawn back again.
-    margin = torch.finfo(dtype).eps * (4 if x.dtype == dtype else 1)
-    beyond = radius > 1 - margin
-    factor = torch.where(beyond, (1 - 2 * margin) / torch.where(beyond, radius, 1.0), 1.0)
-    return (factor.unsqueeze(-1) * x).to(dtype)
-
-
 def _add(x: Tensor, y: Tensor, x_room: Tensor, y_room: Tensor, root: Tensor) -> Tensor:
     """Möbius addition, given ``1 - c|x|²`` and ``1 - c|y|²``."""
     w = x + y
     step = root.square() * dot(w, w)
     numerator = x_room.unsqueeze(-1) * w + step.unsqueeze(-1) * x
     return numerator / (x_room * y_room + step).unsqueeze(-1)
-
-
-def _check_coordinates(x: Tensor, *, at_least: int) -> None:
-    if x.ndim == 0 or x.shape[-1] < at_least:
-        raise GeometryError(
-            f"Expected points with at least {at_least} coordinate{'s' * (at_least > 1)} in the "
-            f"last dimension, got a tensor of shape {list(x.shape)}."
-        )
-    bad = (~x.isfinite()).nonzero()
-    if len(bad):
-        index = bad[0].tolist()
-        raise GeometryError(
-            f"Expected finite coordinates, got {float(x[tuple(index)])} at index {index}. "
-            "No function of hgcn.geometry makes one from valid points: see where x comes from."
-        )
-
-
-def _first(bad: Tensor, x: Tensor, root: Tensor) -> tuple[str, Tensor, Tensor] | None:
-    """The first row marked as bad: where it is, in words, its coordinates, and its curvature."""
-    found = bad.nonzero()
-    if not len(found):
-        return None
-    index = tuple(found[0].tolist())
-    where = f" at index {list(index)}" if index else ""
-    return where, x.expand(*bad.shape, -1)[index], root.expand(bad.shape)[index]

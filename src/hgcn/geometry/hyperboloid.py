@@ -19,8 +19,8 @@ from torch import Tensor
 
 from hgcn.errors import GeometryError
 from hgcn.geometry import normal
-from hgcn.geometry.ball import _check_coordinates, _first, _inside, _times, _widen
-from hgcn.geometry.normal import MAX_RADIUS, _saturate
+from hgcn.geometry.coordinates import check_coordinates, first_bad, inside, times, widen
+from hgcn.geometry.normal import MAX_RADIUS, saturate
 from hgcn.geometry.scalars import asinh, asinhc, dot, norm, sinhc
 
 
@@ -35,7 +35,7 @@ def inner(x: Tensor, y: Tensor) -> Tensor:
     Returns:
         Inner products, shape ``[...]``.
     """
-    _, x_, y_ = _widen(1.0, x, y)
+    _, x_, y_ = widen(1.0, x, y)
     return (dot(x_[..., 1:], y_[..., 1:]) - x_[..., 0] * y_[..., 0]).to(x.dtype)
 
 
@@ -57,7 +57,7 @@ def distance(x: Tensor, y: Tensor, *, c: float | Tensor) -> Tensor:
         >>> distance(exp0(torch.tensor([3.0]), c=1.0), exp0(torch.tensor([-1.0]), c=1.0), c=1.0)
         tensor(4.)
     """
-    root, x_, y_ = _widen(c, x, y)
+    root, x_, y_ = widen(c, x, y)
     return (2 * asinh(_sinh_half(x_[..., 1:], y_[..., 1:], root)) / root).to(x.dtype)
 
 
@@ -73,10 +73,10 @@ def exp(v: Tensor, *, at: Tensor, c: float | Tensor) -> Tensor:
     Returns:
         Points, shape ``[..., d + 1]``.
     """
-    root, v_, x_ = _widen(c, v, at)
+    root, v_, x_ = widen(c, v, at)
     v_, x = v_[..., 1:], x_[..., 1:]
     length = root * _sqrt(_metric(v_, v_, x, root))
-    _, held = _saturate(length.unsqueeze(-1), torch.ones_like(root))
+    _, held = saturate(length.unsqueeze(-1), torch.ones_like(root))
     reach = torch.minimum(held, (2 * (MAX_RADIUS + 2) - asinh(root * norm(x))).clamp_min(0))
     factor = torch.where(reach < length, reach / torch.where(reach < length, length, 1.0), 1.0)
     spatial = reach.cosh().unsqueeze(-1) * x + (factor * sinhc(reach)).unsqueeze(-1) * v_
@@ -94,7 +94,7 @@ def log(y: Tensor, *, at: Tensor, c: float | Tensor) -> Tensor:
     Returns:
         Tangent vectors, shape ``[..., d + 1]``.
     """
-    root, y_, x_ = _widen(c, y, at)
+    root, y_, x_ = widen(c, y, at)
     y_, x = y_[..., 1:], x_[..., 1:]
     half = _sinh_half(x, y_, root)
     square = half.square()
@@ -131,7 +131,7 @@ def geodesic(t: float | Tensor, *, at: Tensor, direction: Tensor, c: float | Ten
     Returns:
         Points, shape ``[..., d + 1]``.
     """
-    return exp(_times(t, direction), at=at, c=c)
+    return exp(times(t, direction), at=at, c=c)
 
 
 def transport(v: Tensor, *, start: Tensor, end: Tensor, c: float | Tensor) -> Tensor:
@@ -147,7 +147,7 @@ def transport(v: Tensor, *, start: Tensor, end: Tensor, c: float | Tensor) -> Te
     Returns:
         Tangent vectors at ``end``, shape ``[..., d + 1]``.
     """
-    root, v_, x_, y_ = _widen(c, v, start, end)
+    root, v_, x_, y_ = widen(c, v, start, end)
     v_, x, y = v_[..., 1:], x_[..., 1:], y_[..., 1:]
     square = _sinh_half(x, y, root).square()
     # <y, v>_L = <y - cosh(D) x, v>_L is the product of two tangent vectors at x. The shorter of y
@@ -162,7 +162,7 @@ def transport(v: Tensor, *, start: Tensor, end: Tensor, c: float | Tensor) -> Te
 
 def project(x: Tensor, *, c: float | Tensor) -> Tensor:
     """The point ``(sqrt(K + |x_1..x_d|²), x_1..x_d)``, whatever ``x_0`` was (appendix)."""
-    root, x_ = _widen(c, x)
+    root, x_ = widen(c, x)
     return _point(x_[..., 1:], root).to(x.dtype)
 
 
@@ -177,7 +177,7 @@ def project_tangent(v: Tensor, *, at: Tensor, c: float | Tensor) -> Tensor:
     Returns:
         Tangent vectors, shape ``[..., d + 1]``.
     """
-    root, v_, x_ = _widen(c, v, at)
+    root, v_, x_ = widen(c, v, at)
     x = x_[..., 1:]
     # <x, v>_L = x_0 (v_tangent - v_0), where v_tangent is the v_0 that would make v tangent.
     time = _time(x, root)
@@ -195,9 +195,9 @@ def to_ball(x: Tensor, *, c: float | Tensor) -> Tensor:
     Returns:
         Points of the Poincaré ball, shape ``[..., d]``.
     """
-    root, x_ = _widen(c, x)
+    root, x_ = widen(c, x)
     spatial = x_[..., 1:]
-    return _inside(spatial / (1 + root * _time(spatial, root)).unsqueeze(-1), root, x.dtype)
+    return inside(spatial / (1 + root * _time(spatial, root)).unsqueeze(-1), root, x.dtype)
 
 
 def check(x: Tensor, *, c: float | Tensor) -> None:
@@ -206,11 +206,11 @@ def check(x: Tensor, *, c: float | Tensor) -> None:
     The time coordinate may be off by 100 units in the last place. In terms of the constraint, this
     allows ``c<x, x>_L`` to differ from -1 by ``200 eps c x_0²``: rounding alone takes that much.
     """
-    root, x_ = _widen(c, x)
-    _check_coordinates(x, at_least=2)
+    root, x_ = widen(c, x)
+    check_coordinates(x, at_least=2)
     time = _time(x_[..., 1:], root)
     off = (x_[..., 0] - time).abs()
-    found = _first(~(off <= 100 * torch.finfo(x.dtype).eps * time), x_, root)
+    found = first_bad(~(off <= 100 * torch.finfo(x.dtype).eps * time), x_, root)
     if found is None:
         return
     where, row, root = found

@@ -23,7 +23,7 @@ _SMALL = 0.1
 
 
 def distance(v: Tensor, w: Tensor, *, c: float | Tensor) -> Tensor:
-    """Length of the geodesic between two points (paper, Eq. 2).
+    """Length of the geodesic between two points (paper, Eq. 4).
 
     The gradient where the points coincide is taken as zero.
 
@@ -50,7 +50,7 @@ def squared_distance(v: Tensor, w: Tensor, *, c: float | Tensor) -> Tensor:
 
 
 def translate(v: Tensor, t: Tensor, *, c: float | Tensor) -> Tensor:
-    """Walk from ``v`` along ``t``: ``log_o exp_x P_{o->x} t`` (paper, Eq. 6).
+    """Walk from ``v`` along ``t``: ``log_o exp_x P_{o->x} t`` (paper, Eq. 7).
 
     ``t`` is a tangent vector at the origin, carried to v by parallel transport. As a product of
     points this is Möbius addition, so ``translate(-v, translate(v, t)) == t``.
@@ -99,16 +99,16 @@ def geodesic(v: Tensor, w: Tensor, s: float | Tensor, *, c: float | Tensor) -> T
     whole = sinhc(reach)
     ends = []
     for end, share in ((v, 1 - s), (w, s)):
-        point, radius = _saturate(end, root)
+        point, radius = saturate(end, root)
         weight = share * sinhc((share * reach).abs()) / whole
         ends.append((weight * sinhc(radius)).unsqueeze(-1) * point)
     return _from_spatial(ends[0] + ends[1], root)
 
 
 def to_hyperboloid(v: Tensor, *, c: float | Tensor) -> Tensor:
-    """Points as hyperboloid coordinates ``(x_0, x_1..x_d)``, shape ``[..., d + 1]`` (Eq. 4)."""
+    """Points as hyperboloid coordinates ``(x_0, x_1..x_d)``, ``[..., d + 1]`` (paper, Eq. 5)."""
     root = square_root(c, v)
-    v, radius = _saturate(v, root)
+    v, radius = saturate(v, root)
     time = (radius.cosh() / root).unsqueeze(-1)
     return torch.cat((time, sinhc(radius).unsqueeze(-1) * v), dim=-1)
 
@@ -131,7 +131,7 @@ def square_root(c: float | Tensor, like: Tensor) -> Tensor:
     return torch.tensor(c, dtype=like.dtype, device=like.device).sqrt()
 
 
-def _saturate(v: Tensor, root: Tensor) -> tuple[Tensor, Tensor]:
+def saturate(v: Tensor, root: Tensor) -> tuple[Tensor, Tensor]:
     """Points drawn back smoothly to radius 42 at most, and their radii in curvature units.
 
     Up to ``MAX_RADIUS`` the factor is exactly 1, so that differences of near points keep every
@@ -184,8 +184,8 @@ class _Move:
                 "Expected two tensors of the same dtype and last dimension, got "
                 f"{x.dtype} {list(x.shape)} and {t.dtype} {list(t.shape)}."
             )
-        x, rho = _saturate(x, root)
-        t, tau = _saturate(t, root)
+        x, rho = saturate(x, root)
+        t, tau = saturate(t, root)
         c = root.square()
 
         with torch.no_grad():

@@ -108,6 +108,10 @@ def _array(x: Tensor) -> np.ndarray[Any, Any]:
     return x.detach().contiguous().numpy()
 
 
+def _empty(like: Tensor) -> Tensor:
+    return torch.empty_like(like, memory_format=torch.contiguous_format)
+
+
 def _chunks(rows: int) -> np.ndarray[Any, Any]:
     return np.linspace(0, rows, CHUNKS + 1).astype(np.int64)
 
@@ -121,7 +125,7 @@ def _curvature_gradient(moment: float, out: Tensor, grad_out: Tensor, c: Tensor)
 class _Translate(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, v: Tensor, bias: Tensor, c: Tensor) -> Tensor:
-        out = torch.empty_like(v, memory_format=torch.contiguous_format)
+        out = _empty(v)
         root = math.sqrt(c.item())
         _hyperbolic.translate_forward(_array(v), _array(bias), root, _chunks(len(v)), out.numpy())
         ctx.save_for_backward(v, bias, c, out)
@@ -131,7 +135,7 @@ class _Translate(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         v, bias, c, out = ctx.saved_tensors
-        grad_v = torch.empty_like(v, memory_format=torch.contiguous_format)
+        grad_v = _empty(v)
         parts, moment = np.empty((CHUNKS, len(bias))), np.empty(len(v))
         _hyperbolic.translate_backward(
             _array(v), _array(bias), math.sqrt(c.item()), _chunks(len(v)), _array(grad_out),
@@ -153,30 +157,29 @@ class _LocalSum(torch.autograd.Function):
         root, rows = math.sqrt(c.item()), graph.by_target
         at = _hyperbolic.polar(_array(target), root)
         to = at if source is target else _hyperbolic.polar(_array(source), root)
-        out = torch.empty_like(target, memory_format=torch.contiguous_format)
-        step = np.empty(target.shape)
+        out = _empty(target)
+        step, stretched = np.empty(target.shape), np.empty(len(weight))
         _hyperbolic.local_forward(
             _array(target), _array(source), at, to, rows.start, rows.other, _array(weight), root,
-            rows.bounds, step, out.numpy(),
+            rows.bounds, step, stretched, out.numpy(),
         )  # fmt: skip
         ctx.save_for_backward(target, source, weight, c, out)
-        ctx.graph, ctx.kept = graph, (at, to, step)
+        ctx.graph, ctx.kept = graph, (at, to, step, stretched)
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         target, source, weight, c, out = ctx.saved_tensors
-        at, to, step = ctx.kept
+        at, to, step, stretched = ctx.kept
         root, rows, columns = math.sqrt(c.item()), ctx.graph.by_target, ctx.graph.by_source
         points = _array(target), _array(source)
-        grads = [torch.empty_like(x, memory_format=torch.contiguous_format)
-                 for x in (target, source, weight)]  # fmt: skip
+        grads = [_empty(x) for x in (target, source, weight)]
         pull, parts = torch.empty_like(grads[0]), weight.new_empty(len(weight), 3)
         moments = np.empty(len(target)), np.empty(len(source))
         _hyperbolic.local_backward_rows(
             *points, at, to, rows.start, rows.other, _array(weight), root, rows.bounds, step,
-            _array(grad_out), grads[0].numpy(), pull.numpy(), grads[2].numpy(), parts.numpy(),
+            stretched, _array(grad_out), grads[0].numpy(), pull.numpy(), grads[2].numpy(), parts.numpy(),
             moments[0],
         )  # fmt: skip
         _hyperbolic.local_backward_columns(
@@ -209,14 +212,14 @@ class _WeightedSum(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         rows, columns = ctx.graph.by_target, ctx.graph.by_source
         grad = _array(grad_out)
-        grad_x = torch.empty_like(x, memory_format=torch.contiguous_format)
+        grad_x = _empty(x)
         _attention.sum_forward(
             grad, _array(weight), columns.start, columns.other, columns.edge, columns.bounds,
             grad_x.numpy(),
         )  # fmt: skip
         grad_weight = None
         if ctx.needs_input_grad[1]:
-            grad_weight = torch.empty_like(weight, memory_format=torch.contiguous_format)
+            grad_weight = _empty(weight)
             _attention.edge_dots(
                 grad, _array(x), rows.start, rows.other, rows.bounds, grad_weight.numpy()
             )
@@ -249,9 +252,7 @@ class _Attention(torch.autograd.Function):
     def backward(ctx: Any, grad_share: Tensor) -> tuple[Tensor | None, ...]:
         left, right, vector, prior, share = ctx.saved_tensors
         rows, columns = ctx.graph.by_target, ctx.graph.by_source
-        grad_left, grad_right, grad_score = (
-            torch.empty_like(x, memory_format=torch.contiguous_format) for x in (left, right, share)
-        )
+        grad_left, grad_right, grad_score = (_empty(x) for x in (left, right, share))
         parts = np.empty((CHUNKS, *vector.shape))
         arrays = _array(left), _array(right), _array(vector)
         _attention.attention_backward_rows(

@@ -48,22 +48,22 @@ def norm(v: Floats) -> float:
     return math.sqrt(total)
 
 
-@njit(cache=True)
-def sinhc(x: float) -> float:
-    """sinh(x)/x."""
-    if abs(x) < 1e-2:
-        square = x * x
-        return 1.0 + square / 6.0 * (1.0 + square / 20.0)
-    return math.sinh(x) / x
+@njit(cache=True, inline="always")
+def small_sinh(x: float) -> float:
+    """sinh(x) for small x, where the difference of exponentials would lose digits."""
+    q = x * x
+    series = 1.0 + q / 42.0 * (1.0 + q / 72.0 * (1.0 + q / 110.0))
+    return x * (1.0 + q / 6.0 * (1.0 + q / 20.0 * series))
 
 
 @njit(cache=True)
-def sinhc_slope(x: float, cosh: float, ratio: float) -> float:
-    """(cosh(x) - sinh(x)/x)/x², the derivative of sinh(x)/x over x."""
-    if abs(x) < 5e-2:
-        square = x * x
-        return (1.0 + square / 10.0 * (1.0 + square / 28.0 * (1.0 + square / 54.0))) / 3.0
-    return (cosh - ratio) / (x * x)
+def hyperbola(x: float) -> tuple[float, float, float, float]:
+    """sinh(x), cosh(x), exp(x/2) and exp(-x/2), at the price of one exponential."""
+    grow = math.exp(0.5 * x)
+    fade = 1.0 / grow
+    up, down = grow * grow, fade * fade
+    sinh = 0.5 * (up - down) if x > 0.3 else small_sinh(x)
+    return sinh, 0.5 * (up + down), grow, fade
 
 
 @njit(cache=True)
@@ -79,18 +79,23 @@ def asinhc(x: float) -> tuple[float, float]:
 
 
 @njit(cache=True, inline="always")
-def stretch(h: float) -> tuple[float, float]:
-    """D/sinh(D) as a function of H = sinh²(D/2), and its derivative by H."""
+def stretch(h: float) -> float:
+    """D/sinh(D) as a function of H = sinh²(D/2)."""
     if h < 1e-4:
-        value = 1.0 - h * (2.0 / 3.0 - h * (8.0 / 15.0 - h * (16.0 / 35.0)))
-        slope = -2.0 / 3.0 + h * (16.0 / 15.0 - h * (48.0 / 35.0))
-        return value, slope
+        return 1.0 - h * (2.0 / 3.0 - h * (8.0 / 15.0 - h * (16.0 / 35.0)))
     low, high = math.sqrt(h), math.sqrt(1.0 + h)
-    value = math.log(low + high) / (low * high)
-    return value, (1.0 - (1.0 + 2.0 * h) * value) / (2.0 * h * (1.0 + h))
+    return math.log(low + high) / (low * high)
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@njit(cache=True, inline="always")
+def stretch_slope(h: float, value: float) -> float:
+    """Derivative of :func:`stretch`, given its value."""
+    if h < 1e-4:
+        return -2.0 / 3.0 + h * (16.0 / 15.0 - h * (48.0 / 35.0))
+    return (1.0 - (1.0 + 2.0 * h) * value) / (2.0 * h * (1.0 + h))
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
 def _perpendicular(u: Doubles, t: Doubles, shrink: float, par: float, x: Doubles) -> float:
     """Set x to shrink t - par u, twice so that nothing along u is left; its squared length."""
     leak = 0.0
@@ -104,57 +109,87 @@ def _perpendicular(u: Doubles, t: Doubles, shrink: float, par: float, x: Doubles
     return square
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
-def walk(u: Doubles, rho: float, t: Doubles, z: Doubles) -> None:
-    """Set z to translate(rho u, t), all in units of the curvature radius."""
+@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
+def measure(t: Doubles, step: Doubles) -> None:
+    """Set step to |t|, saturated |t|, their ratio, its slope, and hyperbola() of the second."""
+    step[0] = norm(t)
+    step[1], step[3] = saturate(step[0])
+    step[2] = step[1] / step[0] if step[0] > MAX_RADIUS else 1.0
+    step[4], step[5], step[6], step[7] = hyperbola(step[1])
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
+def walk(u: Doubles, at: Doubles, t: Doubles, step: Doubles, z: Doubles) -> None:
+    """Set z to translate(rho u, t), all in units of the curvature radius.
+
+    ``at`` is the row of :func:`polar` for the point, ``step`` comes from :func:`measure`.
+    """
     d = u.shape[0]
-    tau_given = norm(t)
-    tau, _ = saturate(tau_given)
-    shrink = tau / tau_given if tau_given > MAX_RADIUS else 1.0
+    rho, sinh_rho, cosh_rho = at[1], at[2], at[3]
+    tau, shrink, cosh_tau = step[1], step[2], step[5]
     par = 0.0
     for k in range(d):
         par += u[k] * t[k]
     par *= shrink
     across = _perpendicular(u, t, shrink, par, z)
-    sigma = sinhc(tau)
-    cosh_rho = math.cosh(rho)
+    sigma = step[4] / tau if tau > 0.0 else 1.0
     if par < 0.0:
-        along = math.sinh(rho - tau) + cosh_rho * sigma * across / (tau - par)
+        gap = rho - tau
+        out, in_ = at[4] * step[7], at[5] * step[6]
+        sinh_gap = 0.5 * (out * out - in_ * in_) if abs(gap) > 0.3 else small_sinh(gap)
+        along = sinh_gap + cosh_rho * sigma * across / (tau - par)
     else:
-        along = math.cosh(tau) * math.sinh(rho) + cosh_rho * sigma * par
+        along = cosh_tau * sinh_rho + cosh_rho * sigma * par
     factor, _ = asinhc(math.sqrt(along * along + sigma * sigma * across))
+    along *= factor
+    sigma *= factor
     for k in range(d):
-        z[k] = factor * (along * u[k] + sigma * z[k])
+        z[k] = along * u[k] + sigma * z[k]
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
 def walk_backward(
-    u: Doubles, rho: float, t: Doubles, grad: Doubles, grad_t: Doubles, side: Doubles, x: Doubles
+    u: Doubles,
+    at: Doubles,
+    t: Doubles,
+    step: Doubles,
+    grad: Doubles,
+    grad_t: Doubles,
+    side: Doubles,
+    x: Doubles,
 ) -> float:
     """Gradient of :func:`walk`: by rho, returned; by t; and, in ``side``, by u over rho.
 
     ``side`` is finite at the origin and not yet projected across u. ``x`` is room to work in.
     """
     d = u.shape[0]
-    tau_given = norm(t)
-    tau, slope = saturate(tau_given)
-    shrink = tau / tau_given if tau_given > MAX_RADIUS else 1.0
+    rho, sinh_rho, cosh_rho = at[1], at[2], at[3]
+    tau, shrink, sinh_tau, cosh_tau = step[1], step[2], step[4], step[5]
     par = 0.0
     for k in range(d):
         par += u[k] * t[k]
     par *= shrink
     across = _perpendicular(u, t, shrink, par, x)
-    cosh_rho, sinh_rho, cosh_tau = math.cosh(rho), math.sinh(rho), math.cosh(tau)
-    sigma = sinhc(tau)
-    bend = sinhc_slope(tau, cosh_tau, sigma)
-    tilt = math.tanh(0.5 * rho) * sinhc(rho)
+    sigma = sinh_tau / tau if tau > 0.0 else 1.0
+    sigma_rho = sinh_rho / rho if rho > 0.0 else 1.0
+    tilt = sinh_rho / (1.0 + cosh_rho) * sigma_rho  # (cosh(rho) - 1)/rho
+    if tau > 0.05:
+        bend = (cosh_tau - sigma) / (tau * tau)
+    else:
+        q = tau * tau
+        bend = (1.0 + q / 10.0 * (1.0 + q / 28.0 * (1.0 + q / 54.0))) / 3.0
 
     # along(rho, tau, par) = cosh(tau) sinh(rho) + cosh(rho) sigma par, its derivatives by rho, by
     # tau over tau, and by par with tau moving along. Where they cancel, with par = k - tau.
-    if par < 0.0 and tau > 0.5:
+    inward = par < 0.0 and tau > 0.5
+    if inward:
         k_in = across / (tau - par)
-        cosh_gap = math.cosh(rho - tau)
-        along = math.sinh(rho - tau) + cosh_rho * sigma * k_in
+        gap = rho - tau
+        out, in_ = at[4] * step[7], at[5] * step[6]
+        up, down = out * out, in_ * in_
+        cosh_gap = 0.5 * (up + down)
+        sinh_gap = 0.5 * (up - down) if abs(gap) > 0.3 else small_sinh(gap)
+        along = sinh_gap + cosh_rho * sigma * k_in
         along_rho = cosh_gap + sinh_rho * sigma * k_in
         along_tau = (cosh_rho * sigma - cosh_gap) / tau + cosh_rho * k_in * bend
         along_par = cosh_gap + sigma * sinh_rho * k_in + cosh_rho * bend * k_in * (k_in - 2.0 * tau)
@@ -163,10 +198,10 @@ def walk_backward(
         along_rho = cosh_tau * cosh_rho + sinh_rho * sigma * par
         along_tau = sigma * sinh_rho + cosh_rho * par * bend
         along_par = cosh_rho * sigma + along_tau * par
-    if par < 0.0 and tau > 0.5 and rho > 0.5:
+    if inward and rho > 0.5:
         turn = (along - sigma * par) / rho
     else:
-        turn = cosh_tau * sinhc(rho) + sigma * par * tilt
+        turn = cosh_tau * sigma_rho + sigma * par * tilt
 
     # z = along u + sigma x; the result is asinh(|z|)/|z| z.
     value, decay = asinhc(math.sqrt(along * along + sigma * sigma * across))
@@ -176,43 +211,43 @@ def walk_backward(
         grad_along += grad[k] * u[k]
         grad_x += grad[k] * x[k]
     pull = decay * (along * grad_along + sigma * grad_x)
-    norm_u = 1.0 if rho > 0.0 else 0.0
-    z_along = value * grad_along + pull * along * norm_u
+    z_along = value * grad_along + (pull * along if rho > 0.0 else 0.0)
     z_x = value * grad_x + pull * sigma * across
 
-    by_par = z_along * along_par + z_x * bend * par
-    by_x = z_along * along_tau + z_x * bend
-    lean = tilt * sigma * z_along
+    by_u = z_along * along_par + z_x * bend * par + sigma * (pull * along - z_along)
+    by_x = z_along * along_tau + z_x * bend + sigma * pull * sigma
+    side_u, side_x = turn * pull * along, turn * pull * sigma + tilt * sigma * z_along
+    turn *= value
+    by_grad = sigma * value
     radial = 0.0
     for k in range(d):
-        z_grad = value * grad[k] + pull * (along * u[k] + sigma * x[k])
-        side[k] = turn * z_grad + lean * x[k]
-        grad_t[k] = by_par * u[k] + sigma * (z_grad - z_along * u[k]) + by_x * x[k]
+        side[k] = turn * grad[k] + side_u * u[k] + side_x * x[k]
+        grad_t[k] = by_grad * grad[k] + by_u * u[k] + by_x * x[k]
         radial += grad_t[k] * t[k]
-    if tau_given > MAX_RADIUS:
-        radial /= tau_given * tau_given
+    if step[0] > MAX_RADIUS:
+        radial *= (step[3] - shrink) / (step[0] * step[0])
         for k in range(d):
-            grad_t[k] = shrink * grad_t[k] + (slope - shrink) * radial * t[k]
+            grad_t[k] = shrink * grad_t[k] + radial * t[k]
     return z_along * along_rho
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
+def place(length: float, root: float, at: Doubles) -> None:
+    """Set at to 1/|v|, rho, hyperbola(rho), the slope of saturation, and rho/(root |v|)."""
+    radius = root * length
+    at[0] = 1.0 / length if length > 0.0 else 0.0
+    at[1], at[6] = saturate(radius)
+    at[2], at[3], at[4], at[5] = hyperbola(at[1])
+    at[7] = at[1] / radius if radius > 0.0 else 1.0
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
 def polar(v: Floats, root: float) -> Doubles:
-    """For each node: 1/|v|, rho, sinh, cosh, exp(rho/2), exp(-rho/2), slope, rho/(root |v|)."""
+    """A row of :func:`place` for each node."""
     n = v.shape[0]
     node = np.empty((n, 8))
     for i in prange(n):
-        length = norm(v[i])
-        radius = root * length
-        rho, slope = saturate(radius)
-        node[i, 0] = 1.0 / length if length > 0.0 else 0.0
-        node[i, 1] = rho
-        node[i, 2] = math.sinh(rho)
-        node[i, 3] = math.cosh(rho)
-        node[i, 4] = math.exp(0.5 * rho)
-        node[i, 5] = math.exp(-0.5 * rho)
-        node[i, 6] = slope
-        node[i, 7] = rho / radius if radius > 0.0 else 1.0
+        place(norm(v[i]), root, node[i])
     return node
 
 
@@ -228,15 +263,22 @@ def local_forward(
     root: float,
     bounds: Ints,
     step: Doubles,
+    stretched: Doubles,
     out: Floats,
 ) -> None:
-    """The aggregation; ``step`` keeps the sum of local logarithms for the backward pass."""
+    """The aggregation.
+
+    For the backward pass ``step`` keeps the sum of local logarithms of each row and ``stretched``
+    keeps D/sinh(D) of each edge.
+    """
     d = target.shape[1]
     for part in prange(bounds.shape[0] - 1):
         u, total, difference, z = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
+        pace = np.empty(8)
         for i in range(bounds[part], bounds[part + 1]):
+            inverse = at[i, 0]
             for k in range(d):
-                u[k] = target[i, k] * at[i, 0]
+                u[k] = target[i, k] * inverse
                 total[k] = 0.0
             rho_i, sinh_i, cosh_i = at[i, 1], at[i, 2], at[i, 3]
             grow_i, fade_i = at[i, 4], at[i, 5]
@@ -253,11 +295,11 @@ def local_forward(
                 half = 0.5 * (to[j, 1] - rho_i)
                 out_, in_ = to[j, 4] * fade_i, grow_i * to[j, 5]
                 sh = 0.5 * (out_ - in_)
-                if abs(half) < 0.1:
-                    q = half * half
-                    sh = half * (1.0 + q / 6.0 * (1.0 + q / 20.0 * (1.0 + q / 42.0)))
+                if rho_i + to[j, 1] < 0.1:
+                    sh = small_sinh(half)
                 ch = 0.5 * (out_ + in_)
-                kappa, _ = stretch(sh * sh + sinh_i * sinh_j * s)
+                kappa = stretch(sh * sh + sinh_i * sinh_j * s)
+                stretched[e] = kappa
                 w = weight[e] * kappa
                 along += w * (2.0 * sh * ch + 2.0 * s * sinh_j * (1.0 - cosh_i))
                 w *= sinh_j
@@ -266,7 +308,8 @@ def local_forward(
             for k in range(d):
                 total[k] += along * u[k]
                 step[i, k] = total[k]
-            walk(u, rho_i, total, z)
+            measure(total, pace)
+            walk(u, at[i], total, pace, z)
             for k in range(d):
                 out[i, k] = z[k] / root
 
@@ -283,6 +326,7 @@ def local_backward_rows(
     root: float,
     bounds: Ints,
     step: Doubles,
+    stretched: Doubles,
     grad_out: Floats,
     grad_target: Floats,
     pull: Floats,
@@ -297,17 +341,20 @@ def local_backward_rows(
     d = target.shape[1]
     for part in prange(bounds.shape[0] - 1):
         u, t, g, x = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
-        grad_t, side, difference = np.empty(d), np.empty(d), np.empty(d)
+        grad_t, side, difference, pace = np.empty(d), np.empty(d), np.empty(d), np.empty(8)
         for i in range(bounds[part], bounds[part + 1]):
+            inverse = at[i, 0]
             for k in range(d):
-                u[k] = target[i, k] * at[i, 0]
+                u[k] = target[i, k] * inverse
                 t[k] = step[i, k]
                 g[k] = grad_out[i, k] / root
             rho_i, sinh_i, cosh_i = at[i, 1], at[i, 2], at[i, 3]
             grow_i, fade_i = at[i, 4], at[i, 5]
-            grad_rho = walk_backward(u, rho_i, t, g, grad_t, side, x)
-            sigma_i = sinhc(rho_i)
-            tilt_i = math.tanh(0.5 * rho_i) * sigma_i
+            measure(t, pace)
+            grad_rho = walk_backward(u, at[i], t, pace, g, grad_t, side, x)
+            sigma_i = sinh_i / rho_i if rho_i > 0.0 else 1.0
+            tilt_i = sinh_i / (1.0 + cosh_i) * sigma_i
+            over_rho = 1.0 / rho_i if rho_i > 0.0 else 0.0
             a = 0.0
             for k in range(d):
                 a += grad_t[k] * u[k]
@@ -326,12 +373,12 @@ def local_backward_rows(
                 half = 0.5 * (to[j, 1] - rho_i)
                 out_, in_ = to[j, 4] * fade_i, grow_i * to[j, 5]
                 sh = 0.5 * (out_ - in_)
-                if abs(half) < 0.1:
-                    q = half * half
-                    sh = half * (1.0 + q / 6.0 * (1.0 + q / 20.0 * (1.0 + q / 42.0)))
+                if rho_i + to[j, 1] < 0.1:
+                    sh = small_sinh(half)
                 ch = 0.5 * (out_ + in_)
                 sinh_gap, cosh_gap = 2.0 * sh * ch, 1.0 + 2.0 * sh * sh
-                kappa, slope = stretch(sh * sh + sinh_i * sinh_j * s)
+                kappa = stretched[e]
+                slope = stretch_slope(sh * sh + sinh_i * sinh_j * s, kappa)
                 q_value = (sinh_gap + 2.0 * s * sinh_j * (1.0 - cosh_i)) * a + sinh_j * gd
                 grad_weight[e] = kappa * q_value
                 w = weight[e]
@@ -342,11 +389,8 @@ def local_backward_rows(
                 if rho_i < 0.5:
                     lean += w * ((1.0 - 2.0 * s) * sinh_j * tilt_i - cosh_j * sigma_i)
                 else:
-                    lean += (
-                        w
-                        * (sinh_gap - 2.0 * cosh_i * sinh_j * s - (1.0 - 2.0 * s) * sinh_j)
-                        / rho_i
-                    )
+                    tail = (1.0 - 2.0 * s + 2.0 * cosh_i * s) * sinh_j
+                    lean += w * (sinh_gap - tail) * over_rho
                 turn = sinh_j * (w * tilt_i * a - 0.5 * bent * sigma_i)
                 for k in range(d):
                     side[k] += turn * difference[k]
@@ -364,7 +408,7 @@ def local_backward_rows(
             )
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
 def finish(
     side: Doubles,
     over: float,
@@ -408,8 +452,9 @@ def local_backward_columns(
     for part in prange(bounds.shape[0] - 1):
         u, side = np.empty(d), np.empty(d)
         for j in range(bounds[part], bounds[part + 1]):
+            inverse = to[j, 0]
             for k in range(d):
-                u[k] = source[j, k] * to[j, 0]
+                u[k] = source[j, k] * inverse
                 side[k] = 0.0
             grad_rho = 0.0
             for position in range(start[j], start[j + 1]):
@@ -420,7 +465,7 @@ def local_backward_columns(
                 grad_rho += parts[e, 2]
                 for k in range(d):
                     side[k] += by_pull * pull[i, k] + by_u * target[i, k]
-            sigma = sinhc(to[j, 1])
+            sigma = to[j, 2] / to[j, 1] if to[j, 1] > 0.0 else 1.0
             over = 0.0
             for k in range(d):
                 side[k] *= sigma
@@ -436,14 +481,16 @@ def translate_forward(v: Floats, bias: Floats, root: float, bounds: Ints, out: F
     d = v.shape[1]
     for part in prange(bounds.shape[0] - 1):
         u, t, z = np.empty(d), np.empty(d), np.empty(d)
+        at, pace = np.empty(8), np.empty(8)
         for k in range(d):
             t[k] = root * bias[k]
+        measure(t, pace)
         for i in range(bounds[part], bounds[part + 1]):
-            length = norm(v[i])
-            scale = 1.0 / length if length > 0.0 else 0.0
+            place(norm(v[i]), root, at)
+            inverse = at[0]
             for k in range(d):
-                u[k] = v[i, k] * scale
-            walk(u, saturate(root * length)[0], t, z)
+                u[k] = v[i, k] * inverse
+            walk(u, at, t, pace, z)
             for k in range(d):
                 out[i, k] = z[k] / root
 
@@ -463,22 +510,20 @@ def translate_backward(
     d = v.shape[1]
     for part in prange(bounds.shape[0] - 1):
         u, t, g, x = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
-        grad_t, side = np.empty(d), np.empty(d)
+        grad_t, side, at, pace = np.empty(d), np.empty(d), np.empty(8), np.empty(8)
         for k in range(d):
             t[k] = root * bias[k]
             grad_bias[part, k] = 0.0
+        measure(t, pace)
         for i in range(bounds[part], bounds[part + 1]):
-            length = norm(v[i])
-            scale = 1.0 / length if length > 0.0 else 0.0
-            radius = root * length
-            rho, slope = saturate(radius)
+            place(norm(v[i]), root, at)
+            inverse = at[0]
             for k in range(d):
-                u[k] = v[i, k] * scale
+                u[k] = v[i, k] * inverse
                 g[k] = grad_out[i, k] / root
-            grad_rho = walk_backward(u, rho, t, g, grad_t, side, x)
+            grad_rho = walk_backward(u, at, t, pace, g, grad_t, side, x)
             over = 0.0
             for k in range(d):
                 over += side[k] * u[k]
                 grad_bias[part, k] += root * grad_t[k]
-            shrink = rho / radius if radius > 0.0 else 1.0
-            moment[i] = finish(side, over, grad_rho, u, v[i], slope, shrink, root, grad_v[i])
+            moment[i] = finish(side, over, grad_rho, u, v[i], at[6], at[7], root, grad_v[i])

@@ -12,7 +12,7 @@ from hgcn.geometry.scalars import asinh, dot, norm, sinhc
 
 
 class FermiDirac(nn.Module):
-    r"""Fermi-Dirac decoder of the paper (Eq. 12), as logits.
+    r"""Fermi-Dirac decoder of the paper (Eq. 14), as logits.
 
     .. math::
         p_{ij} = \big(e^{(d_{ij}^2 - r)/t} + 1\big)^{-1} = \mathrm{sigmoid}((r - d_{ij}^2)/t)

@@ -13,7 +13,7 @@ from hgcn.geometry import Curvature
 class HypLinear(nn.Module):
     r"""Hyperbolic linear map with a bias, :math:`(W \otimes^K \mathbf{x}) \oplus^K \mathbf{b}`.
 
-    The paper (Eqs. 5, 6) maps the point to the tangent space at the origin, multiplies it there and
+    The paper (Eqs. 6, 7) maps the point to the tangent space at the origin, multiplies it there and
     maps it back; the bias is a tangent vector at the origin, carried to the point by parallel
     transport and followed from there. In normal coordinates the first three steps are
     :math:`W \mathbf{v}` and the last two are :func:`hgcn.geometry.translate`.
