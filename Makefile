@@ -40,6 +40,7 @@ format: $(DEV) ## format the code and fix what can be fixed
 bench: $(BENCH) ## measure accuracy and speed against other packages
 	@$(BIN)/python benchmarks/geometry_accuracy.py
 	@$(BIN)/python benchmarks/geometry_speed.py
+	@$(BIN)/python benchmarks/layers.py
 
 clean: ## remove .venv, caches and build results
 	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -85,6 +85,19 @@ def test_translate(scale: float) -> None:
         compare(kernels.translate, inputs, 1e-7)
 
 
+@pytest.mark.parametrize("scale", [1e-6, 0.05, 1.0, 10.0, 50.0])
+def test_squared_distance(scale: float) -> None:
+    v = points(scale)
+    w = points(scale).roll(1, 0)
+    w[0], w[1], w[3] = v[0], -v[1], 0
+    inputs = [v, w, torch.tensor(0.7, dtype=torch.float64)]
+    compare(kernels.squared_distance, inputs, 1e-9)
+    if scale <= 1:
+        assert torch.autograd.gradcheck(
+            kernels.squared_distance, [x.requires_grad_() for x in inputs], atol=1e-6, rtol=1e-4
+        )
+
+
 def test_weighted_sum() -> None:
     g = graph()
     compare(lambda x, w: kernels.weighted_sum(x, w, g), [points(1.0), shares(g)], 1e-12)
@@ -154,14 +167,15 @@ def test_float32_keeps_its_digits() -> None:
 def test_results_do_not_depend_on_the_number_of_threads() -> None:
     g = graph()
     v, w, c = points(1.0, torch.float32), shares(g, torch.float32), torch.tensor(1.0)
-    before = numba.get_num_threads()
+    before = torch.get_num_threads()
     results = []
-    for threads in (1, before):
-        numba.set_num_threads(threads)
+    for threads in (1, numba.config.NUMBA_NUM_THREADS):
+        torch.set_num_threads(threads)
         leaves = [x.clone().requires_grad_() for x in (v, w, c)]
         out = kernels.local_sum(leaves[0], leaves[0], leaves[1], leaves[2], g)
         results.append((out, *torch.autograd.grad(out.square().sum(), leaves)))
-    numba.set_num_threads(before)
+    assert numba.get_num_threads() == numba.config.NUMBA_NUM_THREADS
+    torch.set_num_threads(before)
     for one, many in zip(*results, strict=True):
         torch.testing.assert_close(one, many, rtol=0, atol=0)
 

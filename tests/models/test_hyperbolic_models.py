@@ -55,7 +55,7 @@ def test_hard_training_stays_finite_and_in_bounds(kind: str | None) -> None:
     torch.manual_seed(0)
     encoder = HNN(FEATURES, 4) if kind is None else HGCN(FEATURES, 4, aggregation=kind)
     # A Fréchet mean is a search for each node, layer and step: a tenth of a second here.
-    steps = 50 if kind == "frechet" else 200
+    steps = 25 if kind == "frechet" else 200
     TREE.train(encoder, steps=steps, lr=0.1, weight_decay=1e-3)
     loss = TREE.loss(encoder)
     loss.backward()

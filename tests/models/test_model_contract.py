@@ -1,6 +1,7 @@
 """What every encoder promises, for every encoder in the table."""
 
 import copy
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -31,11 +32,17 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("euc-mixed", {}),
     ("hyp-mixed", {"c": 0.5, "layers": 3}),
 ]
-every_model = pytest.mark.parametrize(
-    ("name", "options"),
-    CASES,
-    ids=[" ".join((name, *map(str, options.values()))) for name, options in CASES],
-)
+
+
+def models(chosen: Callable[[str], bool]) -> pytest.MarkDecorator:
+    cases = [(name, options) for name, options in CASES if chosen(name)]
+    ids = [" ".join((name, *map(str, options.values()))) for name, options in cases]
+    return pytest.mark.parametrize(("name", "options"), cases, ids=ids)
+
+
+every_model = models(lambda name: True)
+inductive_models = models(lambda name: MODELS[name].inductive)
+models_with_dropout = models(lambda name: "dropout" in options_of(name))
 
 
 def make(name: str, options: dict[str, Any], *, seed: int = 0) -> Encoder:
@@ -130,21 +137,17 @@ def test_a_seed_gives_the_same_run(name: str, options: dict[str, Any]) -> None:
     torch.testing.assert_close(runs[0], runs[1], rtol=0, atol=0)
 
 
-@every_model
+@models_with_dropout
 def test_dropout_is_off_in_evaluation(name: str, options: dict[str, Any]) -> None:
-    if "dropout" not in options_of(name):
-        pytest.skip("has no dropout")
     plain, dropped = make(name, options), make(name, {**options, "dropout": 0.5})
     expected = plain(TREE.x, TREE.edge_index)
     assert not torch.allclose(dropped(TREE.x, TREE.edge_index), expected)
     torch.testing.assert_close(dropped.eval()(TREE.x, TREE.edge_index), expected)
 
 
-@every_model
+@inductive_models
 def test_the_order_of_nodes_does_not_matter(name: str, options: dict[str, Any]) -> None:
     encoder = make(name, options).double()
-    if not encoder.inductive:
-        pytest.skip("a node is known by its number")
     new_id = torch.randperm(NODES)
     old_id = new_id.argsort()
     x = TREE.x.double()
@@ -208,7 +211,6 @@ def test_decoders_are_trained_along(name: str, options: dict[str, Any]) -> None:
 def test_an_optimizer_resumes(name: str, options: dict[str, Any]) -> None:
     encoder = make(name, options)
     optimizer = encoder.make_optimizer(0.05, 1e-3)
-    finals = []
     for step in range(4):
         if step == 2:
             weights = copy.deepcopy(encoder.state_dict())
@@ -216,7 +218,7 @@ def test_an_optimizer_resumes(name: str, options: dict[str, Any]) -> None:
         optimizer.zero_grad()
         TREE.loss(encoder).backward()
         optimizer.step()
-    finals.append(encoder(TREE.x, TREE.edge_index))
+    expected = encoder(TREE.x, TREE.edge_index)
     other = make(name, options, seed=1)
     other.load_state_dict(weights)
     optimizer = other.make_optimizer(1.0)
@@ -225,21 +227,18 @@ def test_an_optimizer_resumes(name: str, options: dict[str, Any]) -> None:
         optimizer.zero_grad()
         TREE.loss(other).backward()
         optimizer.step()
-    finals.append(other(TREE.x, TREE.edge_index))
-    torch.testing.assert_close(finals[1], finals[0], rtol=0, atol=0)
+    torch.testing.assert_close(other(TREE.x, TREE.edge_index), expected, rtol=0, atol=0)
 
 
 @every_model
 def test_a_scheduler_reaches_every_group(name: str, options: dict[str, Any]) -> None:
     encoder = make(name, options)
     optimizer = encoder.make_optimizer(0.1)
-    before = [group["lr"] for group in optimizer.param_groups]
     scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 1, gamma=0.0)
     optimizer.zero_grad()
     TREE.loss(encoder).backward()
     optimizer.step()
     scheduler.step()
-    assert all(before)
     z = encoder(TREE.x, TREE.edge_index)
     TREE.loss(encoder).backward()
     optimizer.step()

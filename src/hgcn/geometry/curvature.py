@@ -32,7 +32,11 @@ class Curvature(nn.Module):
         0.5
     """
 
+    no_weight_decay = True
+    """The flag that :func:`parameter_groups` looks for."""
+
     start: Tensor
+    room: Tensor
     raw: nn.Parameter | None
 
     def __init__(self, c: float = 1.0, trainable: bool = True) -> None:
@@ -43,14 +47,15 @@ class Curvature(nn.Module):
                 "The space has sectional curvature -c, so c is positive."
             )
         self.register_buffer("start", torch.tensor(float(c)))
+        room = math.log(c / MIN_CURVATURE), math.log(MAX_CURVATURE / c)
+        self.register_buffer("room", torch.tensor(room).clamp_min(1e-6))
         self.raw = nn.Parameter(torch.zeros(())) if trainable else None
 
     def forward(self) -> Tensor:
         """The current c, a scalar tensor."""
         if self.raw is None:
             return self.start
-        up = (math.log(MAX_CURVATURE) - self.start.log()).clamp_min(1e-6)
-        down = (self.start.log() - math.log(MIN_CURVATURE)).clamp_min(1e-6)
+        down, up = self.room
         room = torch.where(self.raw >= 0, up, down)
         c = self.start * (room * (self.raw / room).tanh()).exp()
         return c.clamp(MIN_CURVATURE, MAX_CURVATURE)
@@ -61,7 +66,10 @@ class Curvature(nn.Module):
 
 
 def parameter_groups(module: nn.Module, *, weight_decay: float) -> list[dict[str, Any]]:
-    """Parameter groups for an optimiser: weight decay on everything but curvatures.
+    """Parameter groups for an optimiser, with weight decay on all but what must not shrink.
+
+    Spared are the parameters of modules that say ``no_weight_decay = True``: curvatures, and the
+    radius and temperature of the Fermi-Dirac decoder.
 
     Example:
         >>> layer = nn.ModuleList([nn.Linear(2, 2), Curvature()])
@@ -70,8 +78,8 @@ def parameter_groups(module: nn.Module, *, weight_decay: float) -> list[dict[str
     spared = {
         id(parameter)
         for child in module.modules()
-        if isinstance(child, Curvature)
-        for parameter in child.parameters()
+        if getattr(child, "no_weight_decay", False)
+        for parameter in child.parameters(recurse=False)
     }
     decayed = [p for p in module.parameters() if id(p) not in spared]
     curved = [p for p in module.parameters() if id(p) in spared]

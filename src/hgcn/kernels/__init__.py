@@ -1,7 +1,14 @@
 """Operations over neighbourhoods, fused on the CPU."""
 
 from hgcn.kernels.csr import Neighbourhoods, neighbourhoods
-from hgcn.kernels.functions import attention, local_sum, sparse_product, translate, weighted_sum
+from hgcn.kernels.functions import (
+    attention,
+    local_sum,
+    sparse_product,
+    squared_distance,
+    translate,
+    weighted_sum,
+)
 
 __all__ = [
     "Neighbourhoods",
@@ -9,6 +16,7 @@ __all__ = [
     "local_sum",
     "neighbourhoods",
     "sparse_product",
+    "squared_distance",
     "translate",
     "weighted_sum",
 ]

@@ -48,7 +48,7 @@ def attention_forward(
                         value = mine[k] + right[j, base + k]
                         score += a[k] * max(value, steep * value)
                     share[e, h] = score
-                    top = score if score > top else top
+                    top = max(top, float(score))
                 total = 0.0
                 for e in range(start[i], start[i + 1]):
                     value = prior[e] * math.exp(share[e, h] - top)

@@ -5,9 +5,11 @@ Weights and other values of edges are in the order of :class:`~hgcn.kernels.csr.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
+import numba
 import numpy as np
 import torch
 from torch import Tensor
@@ -19,11 +21,21 @@ from hgcn.kernels import hyperbolic as _hyperbolic
 from hgcn.kernels.csr import CHUNKS, Neighbourhoods, sparse_rows
 
 
+_MAX_THREADS: int = numba.get_num_threads()
+
+
 def translate(v: Tensor, bias: Tensor, c: Tensor) -> Tensor:
     """``geometry.translate(v, bias, c=c)`` for points ``[n, d]`` and one bias ``[d]``."""
-    if _fused(v):
+    if _fused(v) and v.dim() == 2:
         return _apply(_Translate, v, bias, c)
     return geometry.translate(v, bias, c=c)
+
+
+def squared_distance(v: Tensor, w: Tensor, c: Tensor) -> Tensor:
+    """``geometry.squared_distance(v, w, c=c)``, fused for two lists of points ``[n, d]``."""
+    if _fused(v) and v.dim() == 2 and v.shape == w.shape and c.dim() == 0:
+        return _apply(_SquaredDistance, v, w, c)
+    return geometry.squared_distance(v, w, c=c)
 
 
 def local_sum(
@@ -94,6 +106,11 @@ def _fused(x: Tensor) -> bool:
     return x.device.type == "cpu"
 
 
+def _follow_torch() -> None:
+    """Use as many threads as torch does: more would fight with other workers for the cores."""
+    numba.set_num_threads(min(torch.get_num_threads(), _MAX_THREADS))
+
+
 def _apply(function: type[torch.autograd.Function], *arguments: object) -> Tensor:
     # The compiler leaves these calls alone: there is nothing in them for it to see.
     return torch.compiler.disable(function.apply)(*arguments)  # type: ignore[no-untyped-call]
@@ -112,19 +129,27 @@ def _empty(like: Tensor) -> Tensor:
     return torch.empty_like(like, memory_format=torch.contiguous_format)
 
 
+@functools.lru_cache(maxsize=64)
 def _chunks(rows: int) -> np.ndarray[Any, Any]:
     return np.linspace(0, rows, CHUNKS + 1).astype(np.int64)
 
 
-def _curvature_gradient(moment: float, out: Tensor, grad_out: Tensor, c: Tensor) -> Tensor:
-    """All lengths scale when c scales inversely to their square, so Euler's theorem gives this."""
-    product = torch.dot(out.double().flatten(), grad_out.double().flatten()).item()
+def _curvature_gradient(
+    moment: float, out: Tensor, grad_out: Tensor, c: Tensor, degree: int = 1
+) -> Tensor:
+    """All lengths scale when c scales inversely to their square, so Euler's theorem gives this.
+
+    ``moment`` is the sum of each input times its gradient; ``degree`` says that the output scales
+    with that power of a length.
+    """
+    product = degree * torch.dot(out.double().flatten(), grad_out.double().flatten()).item()
     return torch.as_tensor((moment - product) / (2 * c.item()), dtype=c.dtype).reshape(c.shape)
 
 
 class _Translate(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, v: Tensor, bias: Tensor, c: Tensor) -> Tensor:
+        _follow_torch()
         out = _empty(v)
         root = math.sqrt(c.item())
         _hyperbolic.translate_forward(_array(v), _array(bias), root, _chunks(len(v)), out.numpy())
@@ -134,6 +159,7 @@ class _Translate(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
+        _follow_torch()
         v, bias, c, out = ctx.saved_tensors
         grad_v = _empty(v)
         parts, moment = np.empty((CHUNKS, len(bias))), np.empty(len(v))
@@ -149,11 +175,37 @@ class _Translate(torch.autograd.Function):
         return grad_v, torch.as_tensor(total, dtype=bias.dtype), grad_c
 
 
+class _SquaredDistance(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, v: Tensor, w: Tensor, c: Tensor) -> Tensor:
+        _follow_torch()
+        out, root = v.new_empty(len(v)), math.sqrt(c.item())
+        _hyperbolic.distance_forward(_array(v), _array(w), root, _chunks(len(v)), out.numpy())
+        ctx.save_for_backward(v, w, c, out)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
+        _follow_torch()
+        v, w, c, out = ctx.saved_tensors
+        grad_v, grad_w, moment = _empty(v), _empty(w), np.empty(len(v))
+        _hyperbolic.distance_backward(
+            _array(v), _array(w), math.sqrt(c.item()), _chunks(len(v)), _array(grad_out),
+            grad_v.numpy(), grad_w.numpy(), moment,
+        )  # fmt: skip
+        grad_c = None
+        if ctx.needs_input_grad[2]:
+            grad_c = _curvature_gradient(float(moment.sum()), out, grad_out, c, degree=2)
+        return grad_v, grad_w, grad_c
+
+
 class _LocalSum(torch.autograd.Function):
     @staticmethod
     def forward(
         ctx: Any, target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
     ) -> Tensor:
+        _follow_torch()
         root, rows = math.sqrt(c.item()), graph.by_target
         at = _hyperbolic.polar(_array(target), root)
         to = at if source is target else _hyperbolic.polar(_array(source), root)
@@ -170,6 +222,7 @@ class _LocalSum(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
+        _follow_torch()
         target, source, weight, c, out = ctx.saved_tensors
         at, to, step, stretched = ctx.kept
         root, rows, columns = math.sqrt(c.item()), ctx.graph.by_target, ctx.graph.by_source
@@ -179,8 +232,8 @@ class _LocalSum(torch.autograd.Function):
         moments = np.empty(len(target)), np.empty(len(source))
         _hyperbolic.local_backward_rows(
             *points, at, to, rows.start, rows.other, _array(weight), root, rows.bounds, step,
-            stretched, _array(grad_out), grads[0].numpy(), pull.numpy(), grads[2].numpy(), parts.numpy(),
-            moments[0],
+            stretched, _array(grad_out), grads[0].numpy(), pull.numpy(), grads[2].numpy(),
+            parts.numpy(), moments[0],
         )  # fmt: skip
         _hyperbolic.local_backward_columns(
             *points, at, to, columns.start, columns.other, columns.edge, root, columns.bounds,
@@ -196,6 +249,7 @@ class _LocalSum(torch.autograd.Function):
 class _WeightedSum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, graph: Neighbourhoods) -> Tensor:
+        _follow_torch()
         rows = graph.by_target
         out = x.new_empty(graph.num_targets, x.shape[1])
         _attention.sum_forward(
@@ -209,6 +263,7 @@ class _WeightedSum(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
+        _follow_torch()
         x, weight = ctx.saved_tensors
         rows, columns = ctx.graph.by_target, ctx.graph.by_source
         grad = _array(grad_out)
@@ -237,6 +292,7 @@ class _Attention(torch.autograd.Function):
         graph: Neighbourhoods,
         slope: float,
     ) -> Tensor:
+        _follow_torch()
         rows = graph.by_target
         share = left.new_empty(len(graph.source), len(vector))
         _attention.attention_forward(
@@ -250,6 +306,7 @@ class _Attention(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_share: Tensor) -> tuple[Tensor | None, ...]:
+        _follow_torch()
         left, right, vector, prior, share = ctx.saved_tensors
         rows, columns = ctx.graph.by_target, ctx.graph.by_source
         grad_left, grad_right, grad_score = (_empty(x) for x in (left, right, share))

@@ -23,9 +23,9 @@ from hgcn.kernels.csr import Ints
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
 
-# Sums may be reordered and fused, which lets them use vector instructions; NaN and inf keep their
-# meaning.
-FAST = {"reassoc", "contract", "nsz"}
+# Sums may be reordered, which lets them use vector instructions. Products and sums are not fused:
+# the difference of two equal directions must be exactly zero.
+FAST = {"reassoc", "nsz"}
 
 
 @njit(cache=True, inline="always")
@@ -527,3 +527,80 @@ def translate_backward(
                 over += side[k] * u[k]
                 grad_bias[part, k] += root * grad_t[k]
             moment[i] = finish(side, over, grad_rho, u, v[i], at[6], at[7], root, grad_v[i])
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
+def distance_forward(v: Floats, w: Floats, root: float, bounds: Ints, out: Floats) -> None:
+    """out_i = squared distance of v_i and w_i."""
+    d = v.shape[1]
+    for part in prange(bounds.shape[0] - 1):
+        one, two = np.empty(8), np.empty(8)
+        for i in range(bounds[part], bounds[part + 1]):
+            place(norm(v[i]), root, one)
+            place(norm(w[i]), root, two)
+            scale, other_scale = one[0], two[0]
+            square = 0.0
+            for k in range(d):
+                difference = w[i, k] * other_scale - v[i, k] * scale
+                square += difference * difference
+            half = 0.5 * (two[1] - one[1])
+            sh = 0.5 * (two[4] * one[5] - one[4] * two[5])
+            if one[1] + two[1] < 0.1:
+                sh = small_sinh(half)
+            h = sh * sh + 0.25 * one[2] * two[2] * square
+            root_h = math.sqrt(h)
+            length = 2.0 * asinhc(root_h)[0] * root_h / root
+            out[i] = length * length
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
+def distance_backward(
+    v: Floats,
+    w: Floats,
+    root: float,
+    bounds: Ints,
+    grad_out: Floats,
+    grad_v: Floats,
+    grad_w: Floats,
+    moment: Doubles,
+) -> None:
+    """Gradients of :func:`distance_forward`: by H = sinh²(D/2) it is 4 D/sinh(D)."""
+    d = v.shape[1]
+    for part in prange(bounds.shape[0] - 1):
+        one, two, u, difference = np.empty(8), np.empty(8), np.empty(d), np.empty(d)
+        other, side = np.empty(d), np.empty(d)
+        for i in range(bounds[part], bounds[part + 1]):
+            place(norm(v[i]), root, one)
+            place(norm(w[i]), root, two)
+            scale, other_scale = one[0], two[0]
+            square = 0.0
+            for k in range(d):
+                u[k] = v[i, k] * scale
+                other[k] = w[i, k] * other_scale
+                difference[k] = other[k] - u[k]
+                square += difference[k] * difference[k]
+            s = 0.25 * square
+            half = 0.5 * (two[1] - one[1])
+            out_, in_ = two[4] * one[5], one[4] * two[5]
+            sh, ch = 0.5 * (out_ - in_), 0.5 * (out_ + in_)
+            if one[1] + two[1] < 0.1:
+                sh = small_sinh(half)
+            h = sh * sh + one[2] * two[2] * s
+            factor = 4.0 * stretch(h) * grad_out[i] / (root * root)
+            by_one = factor * (one[3] * two[2] * s - sh * ch)
+            by_two = factor * (one[2] * two[3] * s + sh * ch)
+            sigma = one[2] / one[1] if one[1] > 0.0 else 1.0
+            turn = -0.5 * factor * sigma * two[2]
+            over = 0.0
+            for k in range(d):
+                side[k] = turn * difference[k]
+                over += side[k] * u[k]
+            total = finish(side, over, by_one, u, v[i], one[6], one[7], root, grad_v[i])
+            sigma = two[2] / two[1] if two[1] > 0.0 else 1.0
+            turn = 0.5 * factor * sigma * one[2]
+            over = 0.0
+            for k in range(d):
+                side[k] = turn * difference[k]
+                over += side[k] * other[k]
+            total += finish(side, over, by_two, other, w[i], two[6], two[7], root, grad_w[i])
+            moment[i] = total

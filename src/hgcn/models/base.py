@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from hgcn import geometry
+from hgcn import kernels
 from hgcn.errors import GraphError, ModelError
 from hgcn.geometry import Curvature, parameter_groups
 
@@ -87,7 +87,7 @@ class Encoder(nn.Module, ABC):
         """Squared distances ``[...]`` between embeddings ``[..., dim]``, in their own geometry."""
         if self.curvature is None:
             return (z_i - z_j).square().sum(-1)
-        return geometry.squared_distance(z_i, z_j, c=self.curvature())
+        return kernels.squared_distance(z_i, z_j, self.curvature())
 
     def make_optimizer(
         self, lr: float = 0.01, weight_decay: float = 0.0, *, also: Iterable[nn.Module] = ()

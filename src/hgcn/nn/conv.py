@@ -83,8 +83,6 @@ class HGCNConv(nn.Module):
         super().__init__()
         if aggregation not in AGGREGATIONS:
             raise ModelError(one_of("aggregation", aggregation, AGGREGATIONS))
-        if not 0 <= dropout < 1:
-            raise ModelError(f"Expected `dropout` to be at least 0 and below 1, got {dropout}.")
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.aggregation = aggregation
@@ -92,9 +90,13 @@ class HGCNConv(nn.Module):
         self.linear = HypLinear(
             in_channels, out_channels, c=c, trainable_c=trainable_c, bias=bias, dropout=dropout
         )
-        self.curvature = self.linear.curvature
         self.attention = NeighbourAttention(out_channels, heads=heads) if attention else None
         self.act = HypActivation(act)
+
+    @property
+    def curvature(self) -> Curvature:
+        """The curvature of the space that the layer works in."""
+        return self.linear.curvature
 
     def reset_parameters(self) -> None:
         """Draw all weights anew; the curvature stays as it is."""
@@ -112,8 +114,9 @@ class HGCNConv(nn.Module):
         """Map points to points; see the class for shapes."""
         x_source, x_target = x if isinstance(x, tuple) else (x, x)
         self._check(x_source, x_target, edge_index, edge_weight)
-        source = self.linear(x_source)
-        target = source if x_target is x_source else self.linear(x_target)
+        c = self.curvature()
+        source = self.linear(x_source, c)
+        target = source if x_target is x_source else self.linear(x_target, c)
         graph = kernels.neighbourhoods(
             edge_index,
             num_sources=len(source),
@@ -122,7 +125,7 @@ class HGCNConv(nn.Module):
         )
         weight, share = self._weights(source, target, edge_weight, graph)
         aggregate = AGGREGATIONS[self.aggregation]
-        out: Tensor = self.act(aggregate(target, source, weight, self.curvature(), graph))
+        out: Tensor = self.act(aggregate(target, source, weight, c, graph))
         self._check_finite(out, x_source, x_target)
         if return_attention_weights:
             edges = torch.stack((graph.source, graph.target))

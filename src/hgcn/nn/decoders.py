@@ -30,14 +30,16 @@ class FermiDirac(nn.Module):
         tensor([0.])
     """
 
+    no_weight_decay = True
+
+    start: Tensor
+
     def __init__(self, r: float = 2.0, t: float = 1.0, trainable: bool = False) -> None:
         super().__init__()
         if not t > 0:
             raise ModelError(f"Expected the temperature `t` to be positive, got {t}.")
         self.register_buffer("start", torch.tensor([float(r), float(t)]))
         self.raw = nn.Parameter(torch.zeros(2)) if trainable else None
-
-    start: Tensor
 
     @property
     def r(self) -> Tensor:

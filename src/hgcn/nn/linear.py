@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hgcn import kernels
+from hgcn.errors import ModelError
 from hgcn.geometry import Curvature
 
 
@@ -45,6 +46,8 @@ class HypLinear(nn.Module):
         dropout: float = 0.0,
     ) -> None:
         super().__init__()
+        if not 0 <= dropout < 1:
+            raise ModelError(f"Expected `dropout` to be at least 0 and below 1, got {dropout}.")
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.dropout = dropout
@@ -59,13 +62,16 @@ class HypLinear(nn.Module):
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Map points ``[..., in_channels]`` to points ``[..., out_channels]``."""
+    def forward(self, x: Tensor, c: Tensor | None = None) -> Tensor:
+        """Map points ``[..., in_channels]`` to points ``[..., out_channels]``.
+
+        ``c`` is the value of the curvature, for a caller that has it already.
+        """
         weight = functional.dropout(self.weight, self.dropout, self.training)
         v = kernels.sparse_product(x, weight) if is_sparse(x) else functional.linear(x, weight)
         if self.bias is None:
             return v
-        return kernels.translate(v, self.bias, self.curvature())
+        return kernels.translate(v, self.bias, self.curvature() if c is None else c)
 
     def extra_repr(self) -> str:
         """Shown inside the parentheses of ``print(module)``."""
