@@ -56,11 +56,14 @@ def citations(name: str) -> tuple[Problem | None, str]:
 
 
 def scale_free(nodes: int, *, features: int, degree: int = 10, classes: int = 10) -> Problem:
-    """Preferential attachment after Barabási and Albert: ``degree`` directed edges a node."""
+    """Preferential attachment after Barabási and Albert: ``degree`` directed edges a node.
+
+    Features have a length of about one; labels are random.
+    """
     rng = np.random.default_rng(nodes)
     edges = _preferential_attachment(nodes, degree // 2, rng)
     generator = torch.Generator().manual_seed(nodes)
-    x = torch.randn(nodes, features, generator=generator)
+    x = torch.randn(nodes, features, generator=generator) / features**0.5
     y = torch.randint(classes, (nodes,), generator=generator)
     train = torch.randperm(nodes, generator=generator)[: nodes // 10]
     return Problem(x, torch.from_numpy(edges), y, train)

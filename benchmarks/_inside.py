@@ -19,6 +19,13 @@ from hgcn import kernels
 from hgcn.kernels import functions
 
 PRODUCTS = {"aten::mm", "aten::addmm", "aten::_sparse_mm", "aten::_sparse_addmm"}
+# Views, room for results, and what hands a tensor over to numpy.
+BOOKKEEPING = {
+    *("as_strided", "expand", "expand_as", "flatten", "permute", "reshape", "select", "slice"),
+    *("squeeze", "t", "transpose", "unsqueeze", "view", "alias", "detach", "detach_", "contiguous"),
+    *("empty", "empty_like", "new_empty", "item", "lift_fresh"),
+    *("resolve_conj", "resolve_neg", "to"),
+}
 KERNELS = {
     "_LocalSum": "`local_sum`",
     "_Attention": "`attention`",
@@ -52,12 +59,14 @@ def _silence() -> Iterator[None]:
 
 
 def operators(epoch: Epoch) -> tuple[int, int]:
-    """Operators of torch in one training step: called from Python or autograd, and with nested."""
-    events = [e for e in record(epoch, 1) if e.name.startswith("aten::")]
-    outer = [
-        e for e in events if e.cpu_parent is None or not e.cpu_parent.name.startswith("aten::")
+    """Operators of torch in one training step, nested ones apart: that compute, and all."""
+    names = [
+        e.name.removeprefix("aten::")
+        for e in record(epoch, 1)
+        if e.name.startswith("aten::")
+        and (e.cpu_parent is None or not e.cpu_parent.name.startswith("aten::"))
     ]
-    return len(outer), len(events)
+    return sum(name not in BOOKKEEPING for name in names), len(names)
 
 
 def shares(epoch: Epoch, epochs: int) -> dict[str, float]:
