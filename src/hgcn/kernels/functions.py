@@ -20,7 +20,6 @@ from hgcn.kernels import attention as _attention
 from hgcn.kernels import hyperbolic as _hyperbolic
 from hgcn.kernels.csr import CHUNKS, Neighbourhoods, sparse_rows
 
-
 _MAX_THREADS: int = numba.get_num_threads()
 
 
