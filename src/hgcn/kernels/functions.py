@@ -212,10 +212,10 @@ class _LocalSum(torch.autograd.Function):
         step, stretched = np.empty(target.shape), np.empty(len(weight))
         _hyperbolic.local_forward(
             _array(target), _array(source), at, to, rows.start, rows.other, _array(weight), root,
-            rows.bounds, step, stretched, out.numpy(),
+            source is target, rows.bounds, step, stretched, out.numpy(),
         )  # fmt: skip
         ctx.save_for_backward(target, source, weight, c, out)
-        ctx.graph, ctx.kept = graph, (at, to, step, stretched)
+        ctx.graph, ctx.kept, ctx.same = graph, (at, to, step, stretched), source is target
         return out
 
     @staticmethod
@@ -230,13 +230,13 @@ class _LocalSum(torch.autograd.Function):
         pull, parts = torch.empty_like(grads[0]), weight.new_empty(len(weight), 3)
         moments = np.empty(len(target)), np.empty(len(source))
         _hyperbolic.local_backward_rows(
-            *points, at, to, rows.start, rows.other, _array(weight), root, rows.bounds, step,
-            stretched, _array(grad_out), grads[0].numpy(), pull.numpy(), grads[2].numpy(),
-            parts.numpy(), moments[0],
+            *points, at, to, rows.start, rows.other, _array(weight), root, ctx.same,
+            rows.bounds, step, stretched, _array(grad_out), grads[0].numpy(), pull.numpy(),
+            grads[2].numpy(), parts.numpy(), moments[0],
         )  # fmt: skip
         _hyperbolic.local_backward_columns(
-            *points, at, to, columns.start, columns.other, columns.edge, root, columns.bounds,
-            pull.numpy(), parts.numpy(), grads[1].numpy(), moments[1],
+            *points, at, to, columns.start, columns.other, columns.edge, root, ctx.same,
+            columns.bounds, pull.numpy(), parts.numpy(), grads[1].numpy(), moments[1],
         )  # fmt: skip
         grad_c = None
         if ctx.needs_input_grad[3]:

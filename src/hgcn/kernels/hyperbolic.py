@@ -261,12 +261,16 @@ def local_forward(
     other: Ints,
     weight: Floats,
     root: float,
+    same: bool,
     bounds: Ints,
     step: Doubles,
     stretched: Doubles,
     out: Floats,
 ) -> None:
     """The aggregation.
+
+    ``same`` says that targets and sources are one set of nodes: then a node's logarithm of itself
+    is zero wherever it is, and the edge is passed over.
 
     For the backward pass ``step`` keeps the sum of local logarithms of each row and ``stretched``
     keeps D/sinh(D) of each edge.
@@ -285,6 +289,8 @@ def local_forward(
             along = 0.0
             for e in range(start[i], start[i + 1]):
                 j = other[e]
+                if same and i == j:
+                    continue
                 scale = to[j, 0]
                 square = 0.0
                 for k in range(d):
@@ -324,6 +330,7 @@ def local_backward_rows(
     other: Ints,
     weight: Floats,
     root: float,
+    same: bool,
     bounds: Ints,
     step: Doubles,
     stretched: Doubles,
@@ -362,6 +369,9 @@ def local_backward_rows(
             lean = 0.0
             for e in range(start[i], start[i + 1]):
                 j = other[e]
+                if same and i == j:
+                    grad_weight[e] = 0.0
+                    continue
                 scale = to[j, 0]
                 square, gd = 0.0, 0.0
                 for k in range(d):
@@ -441,6 +451,7 @@ def local_backward_columns(
     other: Ints,
     edge: Ints,
     root: float,
+    same: bool,
     bounds: Ints,
     pull: Floats,
     parts: Floats,
@@ -459,6 +470,8 @@ def local_backward_columns(
             grad_rho = 0.0
             for position in range(start[j], start[j + 1]):
                 i = other[position]
+                if same and i == j:
+                    continue
                 e = edge[position]
                 by_pull = np.float64(parts[e, 0])
                 by_u = parts[e, 1] * at[i, 0]

@@ -25,7 +25,8 @@ class NeighbourAttention(nn.Module):
     Args:
         channels: size of each point.
         heads: number of MLPs.
-        hidden: units of the hidden layer of each; by default ``channels / heads``, at least 4.
+        hidden: units of the hidden layer of each; by default half of ``channels / heads``, at
+            least 4.
         negative_slope: of the leaky ReLU.
     """
 
@@ -41,7 +42,7 @@ class NeighbourAttention(nn.Module):
         if heads < 1:
             raise ModelError(f"Expected `heads` to be at least 1, got {heads}.")
         self.negative_slope = negative_slope
-        hidden = hidden or max(4, channels // heads)
+        hidden = hidden or max(4, channels // (2 * heads))
         self.left = nn.Linear(channels, heads * hidden)
         self.right = nn.Linear(channels, heads * hidden, bias=False)
         self.vector = nn.Parameter(torch.empty(heads, hidden))
