@@ -39,7 +39,8 @@ def take_turns(
     """Seconds of each call, one of each in every round, so that a slow moment meets all of them.
 
     The order is another one in each round, as a call leaves the caches to the next. A round that
-    does not count comes first: it compiles kernels and sorts edges.
+    does not count comes first: it compiles kernels and sorts edges. A call that would take most of
+    the time budget joins three rounds only.
     """
     for call in calls.values():
         call()
@@ -49,12 +50,20 @@ def take_turns(
     for turn in range(most):
         if turn >= fewest and time.perf_counter() > end:
             break
+        if turn == 3:
+            order = [name for name in order if fewest * samples[name][0] < seconds] or order
         shuffled.shuffle(order)
         for name in order:
             start = clock()
             calls[name]()
             samples[name].append(clock() - start)
     return {name: np.array(values) for name, values in samples.items()}
+
+
+def ratios(values: Samples, others: Samples) -> Samples:
+    """Of times in the same round."""
+    rounds = min(len(values), len(others))
+    return values[:rounds] / others[:rounds]
 
 
 def spread(samples: Samples, factor: float, digits: int = 2) -> str:
