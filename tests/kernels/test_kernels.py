@@ -1,5 +1,7 @@
 """The fused CPU kernels against plain torch, in values and gradients."""
 
+import subprocess
+import sys
 from collections.abc import Callable
 from unittest import mock
 
@@ -178,6 +180,18 @@ def test_results_do_not_depend_on_the_number_of_threads() -> None:
     torch.set_num_threads(before)
     for one, many in zip(*results, strict=True):
         torch.testing.assert_close(one, many, rtol=0, atol=0)
+
+
+def test_torch_keeps_its_number_of_threads() -> None:
+    script = """if True:
+        import numba, torch
+        torch.set_num_threads(1)
+        from hgcn.nn import HGCNConv
+        conv = HGCNConv(2, 2)
+        conv(torch.ones(2, 2), torch.tensor([[0], [1]])).sum().backward()
+        assert torch.get_num_threads() == numba.get_num_threads() == 1
+    """
+    subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_extreme_points_give_no_nan() -> None:

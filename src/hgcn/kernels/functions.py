@@ -20,7 +20,11 @@ from hgcn.kernels import attention as _attention
 from hgcn.kernels import hyperbolic as _hyperbolic
 from hgcn.kernels.csr import CHUNKS, Neighbourhoods, sparse_rows
 
+# Numba starts its threads at this first question and sets OpenMP's number to all cores on the way,
+# which is torch's number too: put that back.
+_threads = torch.get_num_threads()
 _MAX_THREADS: int = numba.get_num_threads()
+torch.set_num_threads(_threads)
 
 
 def translate(v: Tensor, bias: Tensor, c: Tensor) -> Tensor:
