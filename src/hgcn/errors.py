@@ -4,7 +4,7 @@
 that expects a ``ValueError`` keeps working.
 """
 
-__all__ = ["GeometryError", "GraphError", "HGCNError", "ModelError"]
+__all__ = ["DataError", "GeometryError", "GraphError", "HGCNError", "ModelError"]
 
 
 class HGCNError(Exception):
@@ -21,3 +21,7 @@ class GraphError(HGCNError, ValueError):
 
 class ModelError(HGCNError, ValueError):
     """A layer or model that cannot be built as asked."""
+
+
+class DataError(HGCNError, ValueError):
+    """A file, table or download that cannot be read as a graph."""

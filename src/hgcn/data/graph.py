@@ -1,0 +1,286 @@
+"""The graph that everything else works on."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hgcn.errors import GraphError
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data
+
+SPLIT_PARTS = ("train", "val", "test")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Graph:
+    r"""A graph with the attribute names of PyTorch Geometric, checked once and then immutable.
+
+    Example:
+        >>> import torch
+        >>> graph = Graph(torch.tensor([[0, 1], [1, 0]]), num_nodes=3)
+        >>> graph
+        Graph(3 nodes, 1 edge)
+
+    Args:
+        edge_index: edges from row 0 to row 1, shape :math:`(2, |E|)`, int64. In an undirected graph
+            each edge is there in both directions, as message passing needs it.
+        num_nodes: number of nodes, isolated ones included.
+        x: features, one row a node, float32, dense or sparse (CSR).
+        y: class of each node, int64; -1 where it is unknown.
+        edge_weight: positive weight of each edge, float32.
+        directed: whether the direction of an edge means something.
+        ids: what the user calls each node; 0, 1, ... if not given.
+        graph_ids: which graph each node belongs to, for data made of many graphs.
+        feature_names: a name for each column of ``x``.
+        class_names: a name for each class.
+        columns: further facts about nodes, one array each, carried along for pictures and tables.
+        split: nodes of the "train", "val" and "test" part, where the data come with a split.
+        name: for tables and run folders.
+        notes: what was cleaned or filled in while reading, a sentence each.
+    """
+
+    edge_index: Tensor
+    num_nodes: int
+    x: Tensor | None = None
+    y: Tensor | None = None
+    edge_weight: Tensor | None = None
+    directed: bool = False
+    ids: np.ndarray = field(default=None)  # type: ignore[assignment]
+    graph_ids: Tensor | None = None
+    feature_names: tuple[str, ...] | None = None
+    class_names: tuple[str, ...] | None = None
+    columns: Mapping[str, np.ndarray] = field(default_factory=dict)
+    split: Mapping[str, Tensor] | None = None
+    name: str = "graph"
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.ids is None:
+            object.__setattr__(self, "ids", np.arange(self.num_nodes))
+        object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
+        if self.split is not None:
+            object.__setattr__(self, "split", MappingProxyType(dict(self.split)))
+        _check(self)
+
+    def __repr__(self) -> str:
+        def count(number: int, one: str, many: str) -> str:
+            return f"{number:,} {one if number == 1 else many}"
+
+        parts = [count(self.num_nodes, "node", "nodes")]
+        parts.append(count(self.num_edges, "edge", "edges") + ", directed" * self.directed)
+        if self.x is not None:
+            parts.append(count(self.num_features, "feature", "features"))
+        if self.y is not None:
+            parts.append(count(self.num_classes, "class", "classes"))
+        if self.graph_ids is not None:
+            parts.append(count(self.num_graphs, "graph", "graphs"))
+        name = "" if self.name == "graph" else f"{self.name!r}: "
+        return f"Graph({name}{', '.join(parts)})"
+
+    @property
+    def num_edges(self) -> int:
+        """Number of edges; an edge of an undirected graph counts once."""
+        if self.directed:
+            return self.edge_index.shape[1]
+        source, target = self.edge_index
+        return int((source <= target).sum())
+
+    @property
+    def num_features(self) -> int:
+        """Number of columns of ``x``; 0 without features."""
+        return 0 if self.x is None else self.x.shape[1]
+
+    @property
+    def num_classes(self) -> int:
+        """Number of classes; 0 without labels."""
+        if self.y is None:
+            return 0
+        if self.class_names is not None:
+            return len(self.class_names)
+        return int(self.y.max()) + 1 if self.y.numel() else 0
+
+    @property
+    def num_graphs(self) -> int:
+        """Number of graphs; 1 unless ``graph_ids`` says more."""
+        if self.graph_ids is None or not self.graph_ids.numel():
+            return 1
+        return int(self.graph_ids.max()) + 1
+
+    def pairs(self) -> Tensor:
+        """Each edge once, without self-loops, shape ``[2, number of pairs]``.
+
+        Sorted, and canonical (smaller node first) where the graph is undirected.
+        """
+        source, target = self.edge_index
+        keep = source != target if self.directed else source < target
+        order = torch.unique(source[keep] * self.num_nodes + target[keep])
+        return torch.stack((order // self.num_nodes, order % self.num_nodes))
+
+    def replace(self, **changes: Any) -> Graph:
+        """A copy with some fields changed, checked again."""
+        return replace(self, **changes)
+
+    def subgraph(self, nodes: Tensor) -> Graph:
+        """The graph of some nodes and the edges among them, renumbered in the order given."""
+        nodes = torch.as_tensor(nodes, dtype=torch.int64)
+        place = torch.full((self.num_nodes,), -1)
+        place[nodes] = torch.arange(len(nodes))
+        ends = place[self.edge_index]
+        keep = (ends >= 0).all(dim=0)
+        graph_ids = None
+        if self.graph_ids is not None:
+            graph_ids = torch.unique(self.graph_ids[nodes], return_inverse=True)[1]
+        split = None
+        if self.split is not None:
+            kept = {part: place[index] for part, index in self.split.items()}
+            split = {part: index[index >= 0] for part, index in kept.items()}
+        picked = nodes.numpy()
+        return self.replace(
+            edge_index=ends[:, keep],
+            num_nodes=len(nodes),
+            x=None if self.x is None else select_rows(self.x, nodes),
+            y=None if self.y is None else self.y[nodes],
+            edge_weight=None if self.edge_weight is None else self.edge_weight[keep],
+            ids=self.ids[picked],
+            graph_ids=graph_ids,
+            columns={name: values[picked] for name, values in self.columns.items()},
+            split=split,
+        )
+
+    def fingerprint(self) -> str:
+        """SHA-256 of nodes, edges, features and labels: equal for equal data, on every machine."""
+        digest = hashlib.sha256(str(self.num_nodes).encode())
+        x = self.x
+        if x is not None and x.layout == torch.sparse_csr:
+            parts = [x.crow_indices(), x.col_indices(), x.values()]
+        else:
+            parts = [] if x is None else [x]
+        for name in ("edge_index", "edge_weight", "y", "graph_ids"):
+            value = getattr(self, name)
+            if value is not None:
+                digest.update(name.encode())
+                parts.append(value)
+        for value in parts:
+            array = np.ascontiguousarray(value.numpy())
+            digest.update(f"{array.dtype.str}{array.shape}".encode())
+            digest.update(array.tobytes())
+        digest.update("\0".join(map(str, self.ids.tolist())).encode())
+        return digest.hexdigest()
+
+    def to_pyg(self) -> Data:
+        """The same graph as a :class:`torch_geometric.data.Data`."""
+        from torch_geometric.data import Data
+
+        data = Data(x=self.x, edge_index=self.edge_index, y=self.y, num_nodes=self.num_nodes)
+        if self.edge_weight is not None:
+            data.edge_weight = self.edge_weight
+        if self.graph_ids is not None:
+            data.graph_ids = self.graph_ids
+        data.ids = self.ids
+        for part, nodes in (self.split or {}).items():
+            mask = torch.zeros(self.num_nodes, dtype=torch.bool)
+            mask[nodes] = True
+            data[f"{part}_mask"] = mask
+        return data
+
+    @classmethod
+    def from_pyg(cls, data: Data, **fields_: Any) -> Graph:
+        """The graph of a :class:`torch_geometric.data.Data`; keywords fill the other fields."""
+        from hgcn.data.convert import from_pyg
+
+        return from_pyg(data, **fields_)
+
+
+def select_rows(x: Tensor, rows: Tensor) -> Tensor:
+    """Rows of a dense or CSR matrix; a CSR matrix stays one."""
+    if x.layout != torch.sparse_csr:
+        return x[rows]
+    start, count = x.crow_indices()[rows], x.crow_indices().diff()[rows]
+    crow = torch.cat((count.new_zeros(1), count.cumsum(0)))
+    where = torch.arange(int(crow[-1])) + (start - crow[:-1]).repeat_interleave(count)
+    return torch.sparse_csr_tensor(
+        crow, x.col_indices()[where], x.values()[where], (len(rows), x.shape[1])
+    )
+
+
+def _expect(holds: bool, expected: str, got: object, hint: str = "") -> None:
+    if not holds:
+        raise GraphError(f"Expected {expected}, got {got}.{hint and ' ' + hint}")
+
+
+def _check(graph: Graph) -> None:
+    n, edges = graph.num_nodes, graph.edge_index
+    _expect(n >= 1, "a graph to have at least one node", n)
+    _expect(
+        edges.dim() == 2 and edges.shape[0] == 2 and edges.dtype == torch.int64,
+        "`edge_index` to be an int64 tensor of shape [2, number of edges]",
+        f"{edges.dtype} of shape {list(edges.shape)}",
+    )
+    if edges.numel():
+        low, high = (int(bound) for bound in edges.aminmax())
+        hint = "Are the ids 1-based?" if low == 1 and high == n else ""
+        _expect(
+            0 <= low and high < n, f"`edge_index` to hold ids in 0..{n - 1}", f"{low}..{high}", hint
+        )
+    for name, length in (
+        ("x", n),
+        ("y", n),
+        ("graph_ids", n),
+        ("edge_weight", edges.shape[1]),
+    ):
+        value = getattr(graph, name)
+        if value is not None:
+            _expect(len(value) == length, f"`{name}` to have {length} rows", len(value))
+    _check_values(graph)
+    for name, values in {"ids": graph.ids, **graph.columns}.items():
+        _expect(len(values) == n, f"`{name}` to have {n} entries", len(values))
+    for part, nodes in (graph.split or {}).items():
+        _expect(part in SPLIT_PARTS, f"parts of `split` among {SPLIT_PARTS}", repr(part))
+        inside = nodes.numel() == 0 or (int(nodes.min()) >= 0 and int(nodes.max()) < n)
+        _expect(inside, f"`split[{part!r}]` to hold nodes in 0..{n - 1}", "others")
+
+
+def _check_values(graph: Graph) -> None:
+    x, y, weight = graph.x, graph.y, graph.edge_weight
+    if x is not None:
+        _expect(
+            x.dim() == 2
+            and x.dtype == torch.float32
+            and x.layout in (torch.strided, torch.sparse_csr),
+            "`x` to be a float32 matrix, dense or CSR",
+            f"{x.dtype}, {x.layout}, shape {list(x.shape)}",
+        )
+        values = x.values() if x.layout == torch.sparse_csr else x
+        _expect(bool(values.isfinite().all()), "`x` to be finite", "NaN or infinite values")
+        names = graph.feature_names
+        _expect(
+            names is None or len(names) == x.shape[1],
+            f"{x.shape[1]} feature names",
+            names and len(names),
+        )
+    if y is not None:
+        _expect(
+            y.dim() == 1 and y.dtype == torch.int64 and bool((y >= -1).all()),
+            "`y` to hold classes 0, 1, ... and -1 for unknown, as int64",
+            f"{y.dtype} of shape {list(y.shape)}",
+        )
+        _expect(
+            graph.class_names is None or int(y.max()) < len(graph.class_names),
+            "a name for each class",
+            graph.class_names,
+        )
+    if weight is not None:
+        _expect(
+            bool((weight > 0).all() and weight.isfinite().all()),
+            "`edge_weight` to be positive and finite",
+            "other values",
+        )
