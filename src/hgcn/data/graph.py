@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import MappingProxyType
@@ -15,7 +16,7 @@ from torch import Tensor
 from hgcn.errors import GraphError
 
 if TYPE_CHECKING:
-    from torch_geometric.data import Data
+    from torch_geometric.data import Data  # type: ignore[import-untyped]
 
 SPLIT_PARTS = ("train", "val", "test")
 
@@ -54,7 +55,7 @@ class Graph:
     y: Tensor | None = None
     edge_weight: Tensor | None = None
     directed: bool = False
-    ids: np.ndarray = field(default=None)  # type: ignore[assignment]
+    ids: np.ndarray = None  # type: ignore[assignment]
     graph_ids: Tensor | None = None
     feature_names: tuple[str, ...] | None = None
     class_names: tuple[str, ...] | None = None
@@ -64,8 +65,7 @@ class Graph:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.ids is None:
-            object.__setattr__(self, "ids", np.arange(self.num_nodes))
+        object.__setattr__(self, "ids", _ids_or_numbers(self.ids, self.num_nodes))
         object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
         if self.split is not None:
             object.__setattr__(self, "split", MappingProxyType(dict(self.split)))
@@ -130,8 +130,13 @@ class Graph:
         return replace(self, **changes)
 
     def subgraph(self, nodes: Tensor) -> Graph:
-        """The graph of some nodes and the edges among them, renumbered in the order given."""
-        nodes = torch.as_tensor(nodes, dtype=torch.int64)
+        """The graph of some nodes and the edges among them, renumbered in the order given.
+
+        Args:
+            nodes: numbers of nodes, or a mask with an entry for each node.
+        """
+        nodes = torch.as_tensor(nodes)
+        nodes = nodes.nonzero()[:, 0] if nodes.dtype == torch.bool else nodes.long()
         place = torch.full((self.num_nodes,), -1)
         place[nodes] = torch.arange(len(nodes))
         ends = place[self.edge_index]
@@ -183,9 +188,12 @@ class Graph:
         data = Data(x=self.x, edge_index=self.edge_index, y=self.y, num_nodes=self.num_nodes)
         if self.edge_weight is not None:
             data.edge_weight = self.edge_weight
-        if self.graph_ids is not None:
-            data.graph_ids = self.graph_ids
-        data.ids = self.ids
+        if self.directed:
+            data.directed = True
+        for name in ("graph_ids", "ids", "feature_names", "class_names"):
+            value = getattr(self, name)
+            if value is not None:
+                data[name] = value
         for part, nodes in (self.split or {}).items():
             mask = torch.zeros(self.num_nodes, dtype=torch.bool)
             mask[nodes] = True
@@ -207,9 +215,18 @@ def select_rows(x: Tensor, rows: Tensor) -> Tensor:
     start, count = x.crow_indices()[rows], x.crow_indices().diff()[rows]
     crow = torch.cat((count.new_zeros(1), count.cumsum(0)))
     where = torch.arange(int(crow[-1])) + (start - crow[:-1]).repeat_interleave(count)
-    return torch.sparse_csr_tensor(
-        crow, x.col_indices()[where], x.values()[where], (len(rows), x.shape[1])
-    )
+    return csr_matrix(crow, x.col_indices()[where], x.values()[where], (len(rows), x.shape[1]))
+
+
+def csr_matrix(crow: Tensor, column: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
+    """A CSR tensor, without the remark of torch, once a process, that its CSR layout is young."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)
+        return torch.sparse_csr_tensor(crow, column, values, shape, check_invariants=True)
+
+
+def _ids_or_numbers(ids: np.ndarray | None, num_nodes: int) -> np.ndarray:
+    return np.arange(num_nodes) if ids is None else ids
 
 
 def _expect(holds: bool, expected: str, got: object, hint: str = "") -> None:
@@ -229,7 +246,7 @@ def _check(graph: Graph) -> None:
         low, high = (int(bound) for bound in edges.aminmax())
         hint = "Are the ids 1-based?" if low == 1 and high == n else ""
         _expect(
-            0 <= low and high < n, f"`edge_index` to hold ids in 0..{n - 1}", f"{low}..{high}", hint
+            low >= 0 and high < n, f"`edge_index` to hold ids in 0..{n - 1}", f"{low}..{high}", hint
         )
     for name, length in (
         ("x", n),
@@ -241,6 +258,19 @@ def _check(graph: Graph) -> None:
         if value is not None:
             _expect(len(value) == length, f"`{name}` to have {length} rows", len(value))
     _check_values(graph)
+    if graph.graph_ids is not None:
+        first, second = graph.graph_ids[edges]
+        _expect(
+            graph.graph_ids.dtype == torch.int64 and int(graph.graph_ids.min()) >= 0,
+            "`graph_ids` to be 0, 1, ... as int64",
+            f"{graph.graph_ids.dtype} from {graph.graph_ids.min()}",
+        )
+        crossing = first != second
+        _expect(
+            not bool(crossing.any()),
+            "each edge to stay inside one graph of `graph_ids`",
+            f"{int(crossing.sum())} that do not",
+        )
     for name, values in {"ids": graph.ids, **graph.columns}.items():
         _expect(len(values) == n, f"`{name}` to have {n} entries", len(values))
     for part, nodes in (graph.split or {}).items():
