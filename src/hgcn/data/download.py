@@ -1,0 +1,222 @@
+"""Downloads that survive broken lines: resumed, checked, and complete or not there at all."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from typing import IO
+
+from hgcn.errors import DataError
+
+CHUNK = 1 << 16
+# Answers that another try may change; any other 4xx or 5xx is final.
+PASSING = {408, 425, 429, 500, 502, 503, 504}
+
+
+class _Broken(Exception):
+    """The line broke; what has arrived is kept and another try may bring the rest."""
+
+
+def cache_folder() -> Path:
+    """Where downloads are kept: ``HGCN_CACHE``, else ``hgcn`` in the user's cache folder."""
+    if own := os.environ.get("HGCN_CACHE"):
+        return Path(own).expanduser()
+    if sys.platform == "win32":
+        base = os.environ.get("LOCALAPPDATA")
+    else:
+        base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "hgcn"
+
+
+def download(
+    url: str,
+    path: Path,
+    *,
+    sha256: str,
+    timeout: float = 30.0,
+    tries: int = 4,
+    wait: float = 1.0,
+    progress: bool = True,
+) -> Path:
+    """Bring a file to ``path``, whole and with the expected checksum, or raise a DataError.
+
+    Bytes are collected in ``path.part``; an interrupted download goes on from there, in the same
+    call or in a later one. Only a checked file is renamed to ``path``. Processes that want the same
+    file take turns, and all but the first find it there.
+
+    Args:
+        url: the address, http or https.
+        path: where the file shall be; folders are made as needed.
+        sha256: the expected checksum, in hexadecimal.
+        timeout: seconds without a byte after which the line counts as broken.
+        tries: how often in all to connect.
+        wait: seconds to wait before the second try, doubled before each further one.
+        progress: show a bar, where the terminal can.
+    """
+    with writable(path.parent), locked(path.with_name(path.name + ".lock")):
+        if path.is_file() and _digest(path) == sha256:
+            return path
+        part = path.with_name(path.name + ".part")
+        resumed = part.is_file() and part.stat().st_size > 0
+        _complete(url, part, timeout=timeout, tries=tries, wait=wait, progress=progress)
+        if resumed and _digest(part) != sha256:
+            # What was left from an earlier call may be rubbish: once more, from the start.
+            part.unlink()
+            _complete(url, part, timeout=timeout, tries=tries, wait=wait, progress=progress)
+        found = _digest(part)
+        if found != sha256:
+            part.unlink()
+            raise DataError(
+                f"Expected {url} to have SHA-256 {sha256}, got {found}; the file was removed. "
+                "Did a proxy or a login page answer instead?"
+            )
+        part.replace(path)
+    return path
+
+
+def _complete(
+    url: str, part: Path, *, timeout: float, tries: int, wait: float, progress: bool
+) -> None:
+    for attempt in range(1, tries + 1):
+        try:
+            with _bar(url, progress) as advance:
+                _receive(url, part, timeout, advance)
+            return
+        except _Broken as broken:
+            if attempt == tries:
+                size = part.stat().st_size if part.is_file() else 0
+                raise DataError(
+                    f"Expected to download {url}, got {broken} ({tries} tries, {size:,} bytes "
+                    "kept). Is there a connection? The next call goes on from here."
+                ) from broken.__cause__
+            time.sleep(wait * 2 ** (attempt - 1))
+
+
+def _receive(url: str, part: Path, timeout: float, advance: Callable[[int, int], None]) -> None:
+    start = part.stat().st_size if part.is_file() else 0
+    request = urllib.request.Request(url, headers={"User-Agent": "hgcn"})
+    if start:
+        request.add_header("Range", f"bytes={start}-")
+    try:
+        with urllib.request.urlopen(request, timeout=timeout) as response:
+            if response.status != 206 or not _continues(response, start):
+                start = 0  # the server sent the whole file
+            _write(response, part, start, advance)
+    except urllib.error.HTTPError as error:
+        with error:
+            if (
+                error.code == 416 and start
+            ):  # nothing beyond what we have, or a part of another file
+                part.unlink()
+                raise _Broken("an unfit partial file") from error
+            if error.code in PASSING:
+                raise _Broken(f"HTTP status {error.code}") from error
+            raise DataError(
+                f"Expected to download {url}, got HTTP status {error.code} ({error.reason}). "
+                "Was the file moved?"
+            ) from error
+    except TimeoutError as error:
+        raise _Broken(f"no answer within {timeout:g} s") from error
+    except urllib.error.URLError as error:
+        if isinstance(error.reason, TimeoutError):
+            raise _Broken(f"no answer within {timeout:g} s") from error
+        raise _Broken(f"{error.reason}") from error
+    except (HTTPException, ConnectionError) as error:
+        raise _Broken(f"a broken connection ({type(error).__name__})") from error
+
+
+def _continues(response: HTTPResponse, start: int) -> bool:
+    match = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
+    return match is not None and int(match[1]) == start
+
+
+def _write(
+    response: HTTPResponse, part: Path, start: int, advance: Callable[[int, int], None]
+) -> None:
+    length = response.headers.get("Content-Length")
+    total = start + int(length) if length else 0
+    done = start
+    with part.open("r+b" if start else "wb") as file:
+        file.seek(start)
+        advance(done, total)
+        # read1 hands over what is there, so that nothing is lost when the line breaks.
+        while chunk := response.read1(CHUNK):
+            file.write(chunk)
+            done += len(chunk)
+            advance(done, total)
+    if total and done < total:
+        raise _Broken(f"{done:,} of {total:,} bytes")
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@contextlib.contextmanager
+def _bar(url: str, shown: bool) -> Iterator[Callable[[int, int], None]]:
+    """A function to call with bytes done and bytes in all (0 if unknown)."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not (shown and console.is_terminal):
+        yield lambda done, total: None
+        return
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+    text = TextColumn("{task.description}")
+    columns = (text, BarColumn(), DownloadColumn(), TransferSpeedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task(url.rsplit("/", 1)[-1], total=None)
+        yield lambda done, total: bar.update(task, completed=done, total=total or None)
+
+
+@contextlib.contextmanager
+def writable(folder: Path) -> Iterator[None]:
+    """Make a folder, and say plainly if it, or something in it, cannot be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        yield
+    except OSError as error:
+        if isinstance(error, ConnectionError | TimeoutError | urllib.error.URLError):
+            raise
+        raise DataError(
+            f"Expected to write in the folder {folder}, got: {error.strerror or error}. "
+            "Set HGCN_CACHE to a folder with room that you may write in."
+        ) from error
+
+
+@contextlib.contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold a file lock, waiting for it as needed; the system drops it when a process dies."""
+    with path.open("a+b") as file:
+        _lock(file)
+        yield
+
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _lock(file: IO[bytes]) -> None:
+        file.seek(0)
+        while True:
+            try:
+                msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+                return
+            except OSError:  # it gives up after ten seconds
+                continue
+
+else:
+    import fcntl
+
+    def _lock(file: IO[bytes]) -> None:
+        fcntl.flock(file, fcntl.LOCK_EX)
