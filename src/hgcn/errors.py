@@ -4,7 +4,16 @@
 that expects a ``ValueError`` keeps working.
 """
 
-__all__ = ["DataError", "GeometryError", "GraphError", "HGCNError", "ModelError"]
+__all__ = [
+    "ConfigError",
+    "DataError",
+    "GeometryError",
+    "GraphError",
+    "HGCNError",
+    "LegacyWarning",
+    "ModelError",
+    "RunError",
+]
 
 
 class HGCNError(Exception):
@@ -25,3 +34,15 @@ class ModelError(HGCNError, ValueError):
 
 class DataError(HGCNError, ValueError):
     """A file, table or download that cannot be read as a graph."""
+
+
+class LegacyWarning(UserWarning):
+    """A known fault of the reference implementation is in use because it was asked for."""
+
+
+class ConfigError(HGCNError, ValueError):
+    """Settings that no run can have."""
+
+
+class RunError(HGCNError, ValueError):
+    """A run folder that cannot be written, read or used as asked."""
