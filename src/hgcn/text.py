@@ -11,5 +11,10 @@ def one_of(name: str, given: object, choices: Iterable[str], more: str = "") -> 
     known = list(choices)
     listed = ", ".join(repr(choice) for choice in known)
     message = f"Expected `{name}` to be one of {listed}{', ' * bool(more)}{more}, got {given!r}."
-    near = difflib.get_close_matches(str(given), known, n=1)
-    return f"{message} Did you mean {near[0]!r}?" if near else message
+    return message + near_miss(given, known)
+
+
+def near_miss(given: object, choices: Iterable[str]) -> str:
+    """' Did you mean ...?', or nothing if no choice is near."""
+    near = difflib.get_close_matches(str(given), list(choices), n=1)
+    return f" Did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,260 @@
+"""The settings of a run, declared once: each field is a key of a TOML file and a flag of `hgcn`.
+
+Importing this module loads nothing heavy: the command line is built from it.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from dataclasses import Field, asdict, dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+from hgcn.errors import ConfigError
+from hgcn.text import near_miss, one_of
+
+MODEL_NAMES = (
+    "hgcn", "hnn", "mlp", "gcn", "gat", "sage", "sgc", "euc", "hyp", "euc-mixed", "hyp-mixed",
+)  # fmt: skip
+ACTIVATIONS = ("relu", "leaky_relu", "elu", "selu", "tanh", "none")
+
+
+def _setting(
+    default: Any,
+    help_: str,
+    *,
+    group: str,
+    choices: tuple[str, ...] = (),
+    low: float | None = None,
+    high: float | None = None,
+    above: float | None = None,
+) -> Any:
+    return field(
+        default=default,
+        metadata={
+            "help": help_, "group": group, "choices": choices,
+            "low": low, "high": high, "above": above,
+        },
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Config:
+    """All settings of one run.
+
+    ``None`` means "choose for me"; what was chosen is in the run folder. Wrong settings are all
+    reported at once.
+
+    Example:
+        >>> Config(task="link", lr=0.02).lr
+        0.02
+    """
+
+    source: str | None = _setting(
+        None, "dataset name, file or folder; none for a graph held in memory", group="data"
+    )
+    features: str | None = _setting(
+        None, "node features: a table keyed by id, or .npy/.npz", group="data"
+    )
+    labels: str | None = _setting(
+        None, "node labels: a table keyed by id, .npy, or a column of the features", group="data"
+    )
+    directed: bool | None = _setting(None, "keep the direction of edges", group="data")
+    normalise: str | None = _setting(
+        None,
+        "features: none, row (rows sum to one), standard (by training nodes), log",
+        group="data",
+        choices=("none", "row", "standard", "log"),
+    )
+    degree_features: bool | None = _setting(
+        None, "add degrees to the features; always so for graphs without any", group="data"
+    )
+
+    task: str | None = _setting(
+        None, "predict links, or classes of nodes", group="task", choices=("link", "node")
+    )
+    protocol: str = _setting(
+        "clean", "how to split: clean, or as the paper's code did", group="task",
+        choices=("clean", "legacy"),
+    )  # fmt: skip
+    val_share: float | None = _setting(
+        None, "share of edges or nodes for validation", group="task", above=0, high=1
+    )
+    test_share: float | None = _setting(
+        None, "share of edges or nodes for the test", group="task", above=0, high=1
+    )
+    split_seed: int | None = _setting(
+        None, "seed of the split; by default the seed of the run", group="task", low=0
+    )
+    select: str | None = _setting(
+        None, "validation score that picks the best epoch", group="task",
+        choices=("roc_auc", "ap", "accuracy", "f1", "f1_macro"),
+    )  # fmt: skip
+
+    model: str = _setting("hgcn", "which encoder", group="model", choices=MODEL_NAMES)
+    dim: int = _setting(16, "size of embeddings", group="model", low=1)
+    layers: int | None = _setting(None, "number of layers", group="model", low=1)
+    dropout: float | None = _setting(
+        None, "dropout (of weights in hyperbolic layers)", group="model", low=0, high=0.99
+    )
+    act: str | None = _setting(
+        None, "activation between layers", group="model", choices=ACTIVATIONS
+    )
+    last_act: str | None = _setting(
+        None, "activation after the last layer", group="model", choices=ACTIVATIONS
+    )
+    c: float | None = _setting(
+        None, "curvature -c to start from", group="model", low=1e-4, high=1e4
+    )
+    trainable_c: bool | None = _setting(None, "train the curvature of each layer", group="model")
+    aggregation: str | None = _setting(
+        None, "where neighbours are averaged", group="model",
+        choices=("local", "origin", "centroid", "frechet"),
+    )  # fmt: skip
+    attention: bool | None = _setting(None, "weight neighbours by attention", group="model")
+    heads: int | None = _setting(None, "attention heads", group="model", low=1)
+    bias: bool | None = _setting(None, "learn biases", group="model")
+
+    r: float = _setting(2.0, "Fermi-Dirac: squared distance of even odds", group="decoder")
+    t: float = _setting(1.0, "Fermi-Dirac: temperature", group="decoder", above=0)
+    trainable_decoder: bool = _setting(False, "learn r and t", group="decoder")
+    classifier: str = _setting(
+        "tangent", "classes by a linear map at the origin, or by hyperbolic hyperplanes",
+        group="decoder", choices=("tangent", "mlr"),
+    )  # fmt: skip
+
+    epochs: int = _setting(2000, "at most so many epochs", group="training", low=1)
+    patience: int = _setting(
+        100, "stop after so many epochs without a better validation score", group="training", low=1
+    )
+    eval_every: int = _setting(5, "epochs between validations", group="training", low=1)
+    lr: float = _setting(0.01, "learning rate", group="training", above=0)
+    weight_decay: float = _setting(0.0, "L2 penalty, not on curvatures", group="training", low=0)
+    clip: float = _setting(
+        1.0, "largest norm of the gradient; 0 for no limit", group="training", low=0
+    )
+    hidden_share: float = _setting(
+        0.3, "links: share of edges hidden from messages and predicted in each step; 0 hides none",
+        group="training", low=0, high=0.95,
+    )  # fmt: skip
+    negatives: float = _setting(
+        1.0, "links: random pairs for each edge in the loss", group="training", above=0
+    )
+    class_weights: bool = _setting(
+        False, "nodes: weight classes against their frequency", group="training"
+    )
+    link_regulariser: float = _setting(
+        0.0, "nodes: weight of the link prediction loss that is added", group="training", low=0
+    )
+    pretrain: int = _setting(
+        0, "nodes: epochs of link prediction before the classes", group="training", low=0
+    )
+
+    seed: int = _setting(0, "seed of weights, dropout and sampling", group="run", low=0)
+    device: str = _setting("cpu", "cpu, cuda, cuda:1, mps ...", group="run")
+    dtype: str = _setting(
+        "float32", "floating point numbers", group="run", choices=("float32", "float64")
+    )
+
+    def __post_init__(self) -> None:
+        wrong = [
+            message
+            for setting in fields(self)
+            if (message := _complaint(setting, getattr(self, setting.name)))
+        ]
+        if (self.val_share or 0) + (self.test_share or 0) >= 1:
+            wrong.append(
+                "Expected `val_share` and `test_share` to leave a share for training, got "
+                f"{self.val_share} and {self.test_share}."
+            )
+        if wrong:
+            raise ConfigError("\n".join(wrong))
+
+    def replace(self, **changes: Any) -> Config:
+        """A copy with some settings changed."""
+        check_names(changes)
+        return replace(self, **changes)
+
+    def to_toml(self) -> str:
+        """The settings as TOML; those left open are commented out."""
+        lines: list[str] = []
+        group = None
+        for setting in fields(self):
+            value = getattr(self, setting.name)
+            if setting.metadata["group"] != group:
+                group = setting.metadata["group"]
+                lines.append(f"{chr(10) * bool(lines)}# {group}")
+            if value is None:
+                lines.append(f"# {setting.name} =")
+            else:
+                # JSON's numbers, strings and booleans are TOML's too, but for the escape of DEL.
+                text = json.dumps(value).replace("\x7f", "\\u007f")
+                lines.append(f"{setting.name} = {text}")
+        return "\n".join(lines) + "\n"
+
+    def to_dict(self) -> dict[str, Any]:
+        """The settings as a plain dictionary."""
+        return asdict(self)
+
+
+TYPES = {
+    name: next(kind for kind in (get_args(hint) or (hint,)) if kind is not type(None))
+    for name, hint in get_type_hints(Config).items()
+}
+"""The type of each setting, without the None."""
+
+
+def check_names(settings: Mapping[str, Any]) -> None:
+    """Refuse names that are no settings, all at once, with the near miss suggested."""
+    unknown = [name for name in settings if name not in TYPES]
+    if unknown:
+        raise ConfigError(
+            "\n".join(f"There is no setting {n!r}.{near_miss(n, TYPES)}" for n in unknown)
+        )
+
+
+def read_toml(path: str | Path) -> dict[str, Any]:
+    """The settings of a TOML file."""
+    path = Path(path)
+    try:
+        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigError(
+            f"Expected a TOML file, but {path} cannot be read: {error.strerror}."
+        ) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigError(f"Expected {path} to be TOML: {error}.") from error
+    try:
+        check_names(settings)
+    except ConfigError as error:
+        raise ConfigError(f"In {path}:\n{error}") from error
+    return settings
+
+
+def _complaint(setting: Field[Any], value: Any) -> str | None:
+    """What is wrong with a value, if anything."""
+    name, facts = setting.name, setting.metadata
+    if value is None:
+        return None if setting.default is None else f"Expected `{name}` to be set, got none."
+    kind = TYPES[name]
+    fits = isinstance(value, kind) or (kind is float and isinstance(value, int))
+    if not fits or (isinstance(value, bool) and kind is not bool):
+        words = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
+        return f"Expected `{name}` to be {words[kind]}, got {value!r}."
+    if facts["choices"] and value not in facts["choices"]:
+        return one_of(name, value, facts["choices"])
+    low, high, above = facts["low"], facts["high"], facts["above"]
+    bounds = []
+    if low is not None:
+        bounds.append((value >= low, f"at least {low:g}"))
+    if above is not None:
+        bounds.append((value > above, f"above {above:g}"))
+    if high is not None:
+        bounds.append((value <= high, f"at most {high:g}"))
+    if kind is float:
+        bounds.append((abs(value) < float("inf"), "finite"))
+    if not all(holds for holds, _ in bounds):
+        return f"Expected `{name}` to be {' and '.join(text for _, text in bounds)}, got {value!r}."
+    return None

@@ -1,0 +1,78 @@
+"""Scores of predictions, as scikit-learn defines them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+import numpy as np
+import torch
+from torch import Tensor
+
+HITS = (10, 50)
+
+
+def link_metrics(positive: Tensor, negative: Tensor) -> dict[str, float]:
+    """ROC AUC, average precision, hits@k and mean reciprocal rank of link scores.
+
+    Each edge is ranked against all the pairs that are no edges: ``hits@k`` is the share of edges
+    with fewer than k such pairs above them; a tie counts half.
+    """
+    scores = {name: LINK_SCORES[name](positive, negative) for name in ("roc_auc", "ap")}
+    ordered, edges = np.sort(negative.cpu().numpy()), positive.cpu().numpy()
+    above = len(ordered) - np.searchsorted(ordered, edges, side="right")
+    ties = len(ordered) - np.searchsorted(ordered, edges, side="left") - above
+    rank = 1 + above + 0.5 * ties
+    for k in HITS:
+        scores[f"hits@{k}"] = float((rank <= k).mean())
+    scores["mrr"] = float((1 / rank).mean())
+    return scores
+
+
+def node_metrics(logits: Tensor, y: Tensor) -> dict[str, float]:
+    """Accuracy, F1 (of class 1 if there are two classes, else micro) and macro F1."""
+    return {name: score(logits, y) for name, score in NODE_SCORES.items()}
+
+
+def _both(positive: Tensor, negative: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    truth = np.concatenate([np.ones(len(positive)), np.zeros(len(negative))])
+    return truth, torch.cat((positive, negative)).double().cpu().numpy()
+
+
+def _roc_auc(positive: Tensor, negative: Tensor) -> float:
+    from sklearn.metrics import roc_auc_score
+
+    return float(roc_auc_score(*_both(positive, negative)))
+
+
+def _average_precision(positive: Tensor, negative: Tensor) -> float:
+    from sklearn.metrics import average_precision_score
+
+    return float(average_precision_score(*_both(positive, negative)))
+
+
+def _accuracy(logits: Tensor, y: Tensor) -> float:
+    return float((logits.argmax(-1) == y).double().mean())
+
+
+def _f1(logits: Tensor, y: Tensor, average: str | None = None) -> float:
+    from sklearn.metrics import f1_score
+
+    average = average or ("binary" if logits.shape[-1] == 2 else "micro")
+    guess = logits.argmax(-1).cpu().numpy()
+    return float(f1_score(y.cpu().numpy(), guess, average=average, zero_division=0.0))
+
+
+def _f1_macro(logits: Tensor, y: Tensor) -> float:
+    return _f1(logits, y, "macro")
+
+
+Score = Callable[[Tensor, Tensor], float]
+
+LINK_SCORES: Mapping[str, Score] = MappingProxyType({"roc_auc": _roc_auc, "ap": _average_precision})
+"""Scores to select a link prediction run by: of the logits of edges and of other pairs."""
+
+NODE_SCORES: Mapping[str, Score] = MappingProxyType(
+    {"accuracy": _accuracy, "f1": _f1, "f1_macro": _f1_macro}
+)
+"""Scores to select a node classification run by: of logits and classes."""

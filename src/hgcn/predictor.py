@@ -1,0 +1,93 @@
+"""The whole network: encoder, link decoder and classifier."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from hgcn import models
+from hgcn.config import Config
+from hgcn.errors import ConfigError
+from hgcn.nn import FermiDirac, HyperbolicMLR, TangentClassifier
+from hgcn.text import near_miss
+
+MODEL_OPTIONS = (
+    "layers", "dropout", "act", "last_act", "c", "trainable_c", "aggregation", "attention", "heads",
+    "bias",
+)  # fmt: skip
+"""Settings that not every model has."""
+
+
+class Predictor(nn.Module):
+    """An encoder and what reads its embeddings.
+
+    Args:
+        config: settings; those of the model must have been filled in by :func:`model_settings`.
+        in_channels: size of each node's features.
+        num_nodes: number of nodes of the graph, for shallow models.
+        num_classes: number of classes; 0 for no classifier.
+    """
+
+    def __init__(
+        self, config: Config, *, in_channels: int, num_nodes: int, num_classes: int
+    ) -> None:
+        super().__init__()
+        options = {
+            name: None if value == "none" else value
+            for name in MODEL_OPTIONS
+            if (value := getattr(config, name)) is not None
+        }
+        self.encoder = models.build(
+            config.model, in_channels, config.dim, num_nodes=num_nodes, **options
+        )
+        self.decoder = FermiDirac(config.r, config.t, trainable=config.trainable_decoder)
+        self.classifier = self._classifier(config, num_classes) if num_classes else None
+
+    def _classifier(self, config: Config, num_classes: int) -> nn.Module:
+        if config.classifier == "tangent":
+            return TangentClassifier(config.dim, num_classes)
+        if self.encoder.curvature is None:
+            raise ConfigError(
+                f"Expected a hyperbolic model for the classifier 'mlr', got {config.model!r}. Use "
+                "the classifier 'tangent', which is plain logistic regression there."
+            )
+        return HyperbolicMLR(config.dim, num_classes, c=self.encoder.curvature)
+
+    def encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+        """Embeddings of all nodes."""
+        return self.encoder.encode(x, edge_index, edge_weight)
+
+    def links(self, z: Tensor, pairs: Tensor) -> Tensor:
+        """Logits of links between pairs of nodes ``[2, M]``, given embeddings of all nodes."""
+        return self.decoder(self.encoder.squared_distance(z[pairs[0]], z[pairs[1]]))
+
+    def classes(self, z: Tensor) -> Tensor:
+        """Logits of the classes of nodes, given their embeddings."""
+        if self.classifier is None:
+            raise ConfigError("Expected a model trained for classes, got one trained for links.")
+        return self.classifier(z)
+
+    def curvature_values(self) -> list[float]:
+        """The number c of each space that has one, from the first layer to the output."""
+        with torch.no_grad():
+            return [float(c()) for c in self.encoder.curvatures if c is not None]
+
+
+def model_settings(config: Config) -> Config:
+    """Fill in the model's own defaults; settings that it does not have are an error if given."""
+    known = models.options_of(config.model)
+    wrong = []
+    chosen: dict[str, Any] = {}
+    for name in MODEL_OPTIONS:
+        given = getattr(config, name)
+        if given is None:
+            default = known.get(name, "absent")
+            if default != "absent":
+                chosen[name] = "none" if default is None and name.endswith("act") else default
+        elif name not in known:
+            wrong.append(f"{config.model} has no setting `{name}`.{near_miss(name, known)}")
+    if wrong:
+        raise ConfigError("\n".join(wrong))
+    return config.replace(**chosen)

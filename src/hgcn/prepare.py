@@ -1,0 +1,282 @@
+"""From a graph and settings to a task that can be trained: features, split, network."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hgcn.config import Config, check_names, read_toml
+from hgcn.data.graph import Graph, select_rows
+from hgcn.data.splits import LinkSplit, NodeSplit, split_links, split_nodes
+from hgcn.errors import ConfigError, GraphError
+from hgcn.predictor import Predictor, model_settings
+from hgcn.tasks import LinkTask, NodeTask, Task
+
+DEGREES = 8
+"""Columns of :func:`degree_features`."""
+
+
+def degree_features(edge_index: Tensor, num_nodes: int) -> Tensor:
+    """A constant, log(1 + degree), and which of 0, 1, ..., 4, more than 4 the degree is."""
+    degree = torch.bincount(edge_index[1], minlength=num_nodes)
+    kind = torch.nn.functional.one_hot(degree.clamp_max(5), 6).float()
+    return torch.cat((torch.ones(num_nodes, 1), degree.float().log1p().unsqueeze(1), kind), dim=1)
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """How features of a graph become input of the network; fitted on training nodes only.
+
+    Attributes:
+        normalise: "none", "row", "standard" or "log".
+        degrees: whether :func:`degree_features` are added.
+        num_raw: number of features of the graph before.
+        names: names of these features, where they are known.
+        shift, scale: what "standard" subtracts and then multiplies by.
+    """
+
+    normalise: str
+    degrees: bool
+    num_raw: int
+    names: tuple[str, ...] | None = None
+    shift: Tensor | None = None
+    scale: Tensor | None = None
+
+    @classmethod
+    def fit(cls, graph: Graph, nodes: Tensor, normalise: str, degrees: bool) -> FeatureMap:
+        """The map for a graph, with the statistics of the nodes given."""
+        if normalise != "standard" or graph.x is None:
+            return cls(normalise, degrees, graph.num_features, graph.feature_names)
+        shift, scale = _statistics(select_rows(graph.x, nodes))
+        return cls(normalise, degrees, graph.num_features, graph.feature_names, shift, scale)
+
+    @property
+    def num_features(self) -> int:
+        """Number of columns of the result."""
+        return self.num_raw + DEGREES * self.degrees
+
+    def __call__(self, graph: Graph, edge_index: Tensor | None = None) -> Tensor:
+        """Input of the network; degrees are counted on ``edge_index`` if it is given."""
+        self._check(graph)
+        x = graph.x if self.num_raw else None
+        if x is not None:
+            x = self._normalise(x)
+        if self.degrees or x is None:
+            edges = graph.edge_index if edge_index is None else edge_index
+            more = degree_features(edges, graph.num_nodes)
+            x = more if x is None else torch.cat((_dense(x), more), dim=1)
+        return x
+
+    def _normalise(self, x: Tensor) -> Tensor:
+        """Each rule maps zero to zero on sparse features, so that they stay sparse."""
+        if self.normalise == "none":
+            return x
+        sparse = x.layout == torch.sparse_csr
+        values = x.values() if sparse else x
+        if self.normalise == "row":
+            total = _row_sums(x).clamp_min(1e-12)
+            count = x.crow_indices().diff() if sparse else None
+            values = values / (
+                total.unsqueeze(1) if count is None else total.repeat_interleave(count)
+            )
+        elif self.normalise == "log":
+            values = values.sign() * values.abs().log1p()
+        elif self.shift is not None and self.scale is not None:
+            values = (
+                values * self.scale[x.col_indices()] if sparse else (x - self.shift) * self.scale
+            )
+        return _with_values(x, values) if sparse else values
+
+    def _check(self, graph: Graph) -> None:
+        if graph.num_features != self.num_raw:
+            raise GraphError(
+                f"Expected {self.num_raw} features, as the network was trained on, got "
+                f"{graph.num_features}."
+            )
+        if self.names and graph.feature_names and self.names != graph.feature_names:
+            place = next(
+                i
+                for i, (ours, theirs) in enumerate(
+                    zip(self.names, graph.feature_names, strict=True)
+                )
+                if ours != theirs
+            )
+            raise GraphError(
+                f"Expected feature {place} to be {self.names[place]!r}, as in training, got "
+                f"{graph.feature_names[place]!r}."
+            )
+
+    def to_tree(self) -> dict[str, Any]:
+        """For storage."""
+        names = None if self.names is None else list(self.names)
+        return {**self.__dict__, "names": names}
+
+    @classmethod
+    def from_tree(cls, tree: dict[str, Any]) -> FeatureMap:
+        """The inverse of :meth:`to_tree`."""
+        names = tree["names"]
+        return cls(**{**tree, "names": None if names is None else tuple(names)})
+
+
+def _statistics(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and inverse standard deviation of columns; sparse features are not centred."""
+    count = max(len(x), 1)
+    if x.layout == torch.sparse_csr:
+        square = torch.zeros(x.shape[1], dtype=torch.float64)
+        square.index_add_(0, x.col_indices(), x.values().double().square())
+        shift = torch.zeros(x.shape[1], dtype=torch.float64)
+        spread = (square / count).sqrt()
+    else:
+        shift = x.double().mean(0)
+        spread = (x.double() - shift).square().mean(0).sqrt()
+    scale = torch.where(spread > 1e-9, 1 / spread.clamp_min(1e-9), 1.0)
+    return shift.float(), scale.float()
+
+
+def _dense(x: Tensor) -> Tensor:
+    return x if x.layout == torch.strided else x.to_dense()
+
+
+def _row_sums(x: Tensor) -> Tensor:
+    """Sum of absolute values of each row."""
+    if x.layout == torch.strided:
+        return x.abs().sum(1)
+    row = torch.arange(len(x)).repeat_interleave(x.crow_indices().diff())
+    return torch.zeros(len(x)).index_add_(0, row, x.values().abs())
+
+
+def _with_values(x: Tensor, values: Tensor) -> Tensor:
+    return torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), values, x.shape)
+
+
+def choose(graph: Graph, config: Config) -> Config:
+    """Fill in what the settings leave open, by what the graph has."""
+    task = config.task or ("link" if graph.y is None else "node")
+    if task == "node" and graph.y is None:
+        raise ConfigError(
+            "Expected labels for the task 'node', got a graph without. Give them with `labels`, or "
+            "choose the task 'link'."
+        )
+    normalise = config.normalise
+    if normalise is None:
+        normalise = "none" if graph.x is None else _usual(graph.x)
+    degrees = graph.x is None if config.degree_features is None else config.degree_features
+    if graph.x is None and not degrees:
+        raise ConfigError("Expected features, but the graph has none and `degree_features` is off.")
+    split_seed = config.seed if config.split_seed is None else config.split_seed
+    return model_settings(
+        config.replace(
+            task=task, normalise=normalise, degree_features=degrees, split_seed=split_seed
+        )
+    )
+
+
+def _usual(x: Tensor) -> str:
+    """Words counted in a row are divided by their number; measured columns are standardised."""
+    return "row" if x.layout == torch.sparse_csr else "standard"
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A graph with settled settings: what a run trains and evaluates."""
+
+    graph: Graph
+    config: Config
+
+    @cached_property
+    def split(self) -> LinkSplit | NodeSplit:
+        """The split that the settings ask for; the same for the same seed."""
+        config = self.config
+        shares = (config.val_share, config.test_share)
+        seed = config.split_seed or 0
+        if config.task == "link":
+            val = 0.05 if shares[0] is None else shares[0]
+            test = 0.10 if shares[1] is None else shares[1]
+            return split_links(self.graph, val=val, test=test, seed=seed, protocol=config.protocol)
+        ratios = None
+        if shares != (None, None):
+            val, test = shares[0] or 0.15, shares[1] or 0.15
+            ratios = (1 - val - test, val, test)
+        return split_nodes(self.graph, ratios=ratios, seed=seed, protocol=config.protocol)
+
+    @cached_property
+    def features(self) -> FeatureMap:
+        """The feature map, fitted on what training may see."""
+        config, split = self.config, self.split
+        nodes = split.train if isinstance(split, NodeSplit) else self._training_nodes(split)
+        normalise, degrees = config.normalise or "none", bool(config.degree_features)
+        return FeatureMap.fit(self.graph, nodes, normalise, degrees)
+
+    def _training_nodes(self, split: LinkSplit) -> Tensor:
+        """All nodes, but of many graphs only those of the training graphs."""
+        if not split.inductive or self.graph.graph_ids is None:
+            return torch.arange(self.graph.num_nodes)
+        seen = torch.unique(self.graph.graph_ids[split.train.positives[0]])
+        return torch.isin(self.graph.graph_ids, seen).nonzero()[:, 0]
+
+    def predictor(self) -> Predictor:
+        """A new network, its weights drawn with the seed."""
+        config = self.config
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(config.seed)
+            predictor = Predictor(
+                config,
+                in_channels=self.features.num_features,
+                num_nodes=self.graph.num_nodes,
+                num_classes=self.graph.num_classes if config.task == "node" else 0,
+            )
+        if config.dtype == "float64":
+            predictor = predictor.double()
+        return predictor.to(config.device)
+
+    def task(self, predictor: Predictor) -> Task:
+        """The task of a network on this problem."""
+        config, split = self.config, self.split
+        self._check_inductive(split, predictor)
+        if isinstance(split, LinkSplit):
+            return LinkTask(self._link_input(split), split, predictor, config)
+        links = None
+        if config.pretrain or config.link_regulariser:
+            link_split = split_links(self.graph, seed=config.split_seed or 0)
+            links = LinkTask(self._link_input(link_split), link_split, predictor, config)
+        x = self.features(self.graph)
+        return NodeTask(x, self.graph, split, predictor, config, links)
+
+    def _link_input(self, split: LinkSplit) -> Tensor:
+        # Degrees are counted on messages only: a degree of the whole graph would tell of edges
+        # that are to be predicted.
+        if split.inductive:
+            seen = [split.train.messages, split.val.messages, split.test.messages]
+            return self.features(self.graph, torch.cat(seen, dim=1))
+        return self.features(self.graph, split.train.messages)
+
+    def _check_inductive(self, split: LinkSplit | NodeSplit, predictor: Predictor) -> None:
+        if split.inductive and not predictor.encoder.inductive:
+            raise ConfigError(
+                f"Expected a model that can embed unseen graphs, got {self.config.model!r}, which "
+                "learns a vector for each node that it has seen."
+            )
+
+
+def preset(source: object, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Settings that were chosen on validation for a named dataset; its name, and the settings."""
+    check_names(settings)
+    model = settings.get("model", "hgcn")
+    if not isinstance(source, str):
+        return "", {}
+    folder = resources.files("hgcn") / "presets"
+    tasks = (settings["task"],) if settings.get("task") else ("link", "node")
+    for task in tasks:
+        name = f"{source}-{task}-{model}.toml"
+        file = folder / name
+        if file.is_file():
+            with resources.as_file(file) as path:
+                return name.removesuffix(".toml"), read_toml(Path(path))
+    return "", {}

@@ -1,0 +1,261 @@
+"""What a network is trained for: links, or classes of nodes. Loss and evaluation of each."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, final
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from hgcn.config import Config
+from hgcn.data.graph import Graph, select_rows
+from hgcn.data.splits import LinkPart, LinkSplit, NodeSplit
+from hgcn.errors import ConfigError
+from hgcn.metrics import LINK_SCORES, NODE_SCORES, link_metrics, node_metrics
+from hgcn.predictor import Predictor
+from hgcn.text import one_of
+
+PARTS = ("train", "val", "test")
+
+
+@dataclass(frozen=True)
+class Input:
+    """What the encoder sees: features, edges and their weights."""
+
+    x: Tensor
+    edge_index: Tensor
+    edge_weight: Tensor | None = None
+
+    def to(self, device: torch.device, dtype: torch.dtype) -> Input:
+        """The same on a device; features and weights as ``dtype``."""
+        weight = self.edge_weight
+        return Input(
+            self.x.to(device=device, dtype=dtype),
+            self.edge_index.to(device).contiguous(),
+            None if weight is None else weight.to(device=device, dtype=dtype),
+        )
+
+
+class Task(ABC):
+    """A network in training, with its data.
+
+    Attributes:
+        warm_up: epochs at the start that train for something else and are not validated.
+        select: name of the score that picks the best epoch.
+    """
+
+    warm_up: int = 0
+    select: str
+
+    def __init__(self, predictor: Predictor, config: Config) -> None:
+        self.predictor = predictor
+        self.config = config
+        self.device = torch.device(config.device)
+        self.dtype: torch.dtype = getattr(torch, config.dtype)
+
+    @abstractmethod
+    def loss(self, epoch: int, generator: torch.Generator) -> Tensor:
+        """The loss of one step; randomness other than dropout comes from the generator."""
+
+    @abstractmethod
+    def outputs(self, part: str) -> tuple[Tensor, Tensor]:
+        """What the scores of a part are made of: two tensors."""
+
+    @abstractmethod
+    def score(self, part: str) -> float:
+        """The score that picks the best epoch; higher is better."""
+
+    @abstractmethod
+    def metrics(self, part: str) -> dict[str, float]:
+        """All scores of a part."""
+
+    def _select(self, known: Any, default: str) -> str:
+        if self.config.select is None:
+            return default
+        if self.config.select not in known:
+            raise ConfigError(one_of("select", self.config.select, known))
+        return self.config.select
+
+
+@final
+class LinkTask(Task):
+    """Link prediction with Fermi-Dirac logits and fresh negatives in each step.
+
+    In each step a random share of the training edges is hidden from message passing, and these are
+    the ones to be predicted: a network that predicts edges which it is shown learns to recognise
+    them, not to predict. A share of 0 gives that classical protocol.
+    """
+
+    def __init__(self, x: Tensor, split: LinkSplit, predictor: Predictor, config: Config) -> None:
+        super().__init__(predictor, config)
+        self.split = split
+        self.select = self._select(LINK_SCORES, "roc_auc")
+        self.x = x.to(device=self.device, dtype=self.dtype)
+        self._inputs: dict[str, Input] = {}
+        self._pairs: dict[str, tuple[Tensor, Tensor]] = {}
+        for name in PARTS:
+            self._place(name, getattr(split, name))
+        self._messages = self._inputs["train"]
+        self._hidable = _unit_of_message(split.train).to(self.device)
+
+    def _place(self, name: str, part: LinkPart) -> None:
+        same = name != "train" and part.messages is self.split.train.messages
+        self._inputs[name] = (
+            self._inputs["train"]
+            if same
+            else Input(self.x, part.messages, part.message_weight).to(self.device, self.dtype)
+        )
+        none = part.positives.new_empty(2, 0)
+        negatives = none if part.negatives is None else part.negatives
+        self._pairs[name] = part.positives.to(self.device), negatives.to(self.device)
+
+    def loss(self, epoch: int, generator: torch.Generator) -> Tensor:
+        """Cross-entropy of hidden edges and of as many other pairs."""
+        config, positives = self.config, self._pairs["train"][0]
+        seen = self._messages
+        if config.hidden_share:
+            hidden = torch.rand(positives.shape[1], generator=generator) < config.hidden_share
+            if not hidden.any():
+                hidden[int(torch.randint(len(hidden), (), generator=generator))] = True
+            hidden = hidden.to(self.device)
+            # A message that belongs to no training pair, a self-loop, is never hidden.
+            open_ = torch.cat((~hidden, hidden.new_ones(1)))[self._hidable]
+            weight = seen.edge_weight
+            seen = Input(
+                seen.x, seen.edge_index[:, open_], None if weight is None else weight[open_]
+            )
+            positives = positives[:, hidden]
+        z = self.predictor.encode(seen.x, seen.edge_index, seen.edge_weight)
+        count = max(1, round(config.negatives * positives.shape[1]))
+        negatives = self.split.sample_negatives(count, generator).to(self.device)
+        logits = self.predictor.links(z, torch.cat((positives, negatives), dim=1))
+        edge, other = logits[: positives.shape[1]], logits[positives.shape[1] :]
+        return functional.softplus(-edge).mean() + functional.softplus(other).mean()
+
+    @torch.no_grad()
+    def outputs(self, part: str) -> tuple[Tensor, Tensor]:
+        """Logits of the edges of a part, and of its fixed negatives."""
+        seen = self._inputs[part]
+        z = self.predictor.encode(seen.x, seen.edge_index, seen.edge_weight)
+        positives, negatives = self._pairs[part]
+        logits = self.predictor.links(z, torch.cat((positives, negatives), dim=1))
+        return logits[: positives.shape[1]], logits[positives.shape[1] :]
+
+    def score(self, part: str) -> float:
+        """The selected score."""
+        return LINK_SCORES[self.select](*self.outputs(part))
+
+    def metrics(self, part: str) -> dict[str, float]:
+        """ROC AUC, average precision, hits@k and MRR."""
+        return link_metrics(*self.outputs(part))
+
+
+@final
+class NodeTask(Task):
+    """Node classification by cross-entropy, with link prediction before or beside it if asked for.
+
+    Args:
+        x: features of all nodes.
+        graph: its edges carry the messages; its classes are learnt.
+        split: which nodes are for what.
+        links: the link prediction task of the same network, for the regulariser and the warm-up.
+    """
+
+    def __init__(
+        self,
+        x: Tensor,
+        graph: Graph,
+        split: NodeSplit,
+        predictor: Predictor,
+        config: Config,
+        links: LinkTask | None = None,
+    ) -> None:
+        super().__init__(predictor, config)
+        if graph.y is None:
+            raise ConfigError("Expected a graph with classes for the task 'node', got one without.")
+        self.links = links
+        self.warm_up = config.pretrain
+        default = "f1" if graph.num_classes == 2 else "accuracy"
+        self.select = self._select(NODE_SCORES, default)
+        self._parts: dict[str, tuple[Input, Tensor, Tensor]] = {}
+        whole = Input(x, graph.edge_index, graph.edge_weight).to(self.device, self.dtype)
+        for name in PARTS:
+            nodes = getattr(split, name)
+            classes = graph.y[nodes].to(self.device)
+            if split.inductive:
+                # Messages never cross from graph to graph, so each part sees its own graphs only.
+                seen, nodes = _own_graphs(x, graph, nodes)
+                self._parts[name] = seen.to(self.device, self.dtype), nodes, classes
+            else:
+                self._parts[name] = whole, nodes.to(self.device), classes
+        self._class_weight = None
+        if config.class_weights:
+            y = self._parts["train"][2]
+            count = torch.bincount(y, minlength=graph.num_classes).clamp_min(1)
+            self._class_weight = (len(y) / (graph.num_classes * count)).to(self.dtype)
+
+    def loss(self, epoch: int, generator: torch.Generator) -> Tensor:
+        """Cross-entropy of the training nodes, and the loss of link prediction where asked for."""
+        if self.links is not None and epoch <= self.warm_up:
+            return self.links.loss(epoch, generator)
+        logits, y = self._logits("train")
+        loss = functional.cross_entropy(logits, y, weight=self._class_weight)
+        if self.links is not None and self.config.link_regulariser:
+            loss = loss + self.config.link_regulariser * self.links.loss(epoch, generator)
+        return loss
+
+    def _logits(self, part: str) -> tuple[Tensor, Tensor]:
+        seen, nodes, y = self._parts[part]
+        z = self.predictor.encode(seen.x, seen.edge_index, seen.edge_weight)
+        return self.predictor.classes(z[nodes]), y
+
+    @torch.no_grad()
+    def outputs(self, part: str) -> tuple[Tensor, Tensor]:
+        """Logits and classes of the nodes of a part."""
+        return self._logits(part)
+
+    def score(self, part: str) -> float:
+        """The selected score."""
+        return NODE_SCORES[self.select](*self.outputs(part))
+
+    def metrics(self, part: str) -> dict[str, float]:
+        """Accuracy, F1 and macro F1."""
+        return node_metrics(*self.outputs(part))
+
+
+def _unit_of_message(part: LinkPart) -> Tensor:
+    """For each message the number of its pair among the positives; their count if there is none."""
+    size = max(_top(part.messages), _top(part.positives)) + 1
+
+    def key(pairs: Tensor) -> Tensor:
+        return torch.minimum(*pairs) * size + torch.maximum(*pairs)
+
+    known, order = key(part.positives).sort(stable=True)
+    asked = key(part.messages)
+    place = torch.searchsorted(known, asked).clamp_(max=max(len(known) - 1, 0))
+    return torch.where(known[place] == asked, order[place], len(known))
+
+
+def _top(pairs: Tensor) -> int:
+    return int(pairs.max()) if pairs.numel() else 0
+
+
+def _own_graphs(x: Tensor, graph: Graph, nodes: Tensor) -> tuple[Input, Tensor]:
+    """The graphs that some nodes belong to, renumbered, and the nodes in that numbering."""
+    if graph.graph_ids is None:
+        raise ConfigError("Expected `graph_ids` for an inductive split, got none.")
+    chosen = torch.zeros(graph.num_graphs, dtype=torch.bool)
+    chosen[graph.graph_ids[nodes]] = True
+    inside = chosen[graph.graph_ids]
+    place = inside.cumsum(0) - 1
+    edges = inside[graph.edge_index[0]]
+    weight = graph.edge_weight
+    seen = Input(
+        select_rows(x, inside.nonzero()[:, 0]),
+        place[graph.edge_index[:, edges]],
+        None if weight is None else weight[edges],
+    )
+    return seen, place[nodes]

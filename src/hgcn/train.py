@@ -1,0 +1,181 @@
+"""The training loop, and the state from which it goes on after an interruption."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from hgcn.errors import RunError
+from hgcn.tasks import Task
+
+
+@dataclass
+class Best:
+    """The best validation so far; patience is counted in epochs."""
+
+    score: float = -math.inf
+    epoch: int = 0
+
+    def update(self, score: float, epoch: int) -> bool:
+        """Take note of a score; whether it is the best."""
+        if score > self.score:
+            self.score, self.epoch = score, epoch
+            return True
+        return False
+
+
+@dataclass
+class Progress:
+    """Where training stands after an epoch; what a display needs."""
+
+    epoch: int
+    epochs: int
+    loss: float
+    score: float | None
+    best: Best
+    patience_left: int
+    curvatures: list[float]
+    seconds: float
+
+
+@dataclass
+class State:
+    """Everything that the rest of training depends on."""
+
+    predictor: nn.Module
+    optimizer: torch.optim.Optimizer
+    generator: torch.Generator
+    epoch: int = 0
+    best: Best = field(default_factory=Best)
+    best_weights: dict[str, Tensor] = field(default_factory=dict)
+    history: list[dict[str, Any]] = field(default_factory=list)
+    stopped: str = ""
+
+    def to_tree(self) -> dict[str, Any]:
+        """Tensors, numbers and strings in dictionaries and lists, without the history."""
+        return {
+            "weights": self.predictor.state_dict(),
+            "best_weights": self.best_weights,
+            "optimizer": self.optimizer.state_dict(),
+            "generator": self.generator.get_state(),
+            "dropout": torch.get_rng_state(),
+            "epoch": self.epoch,
+            "best": {"score": self.best.score, "epoch": self.best.epoch},
+        }
+
+    def load_tree(self, tree: dict[str, Any]) -> None:
+        """Go back to what :meth:`to_tree` returned."""
+        self.predictor.load_state_dict(tree["weights"])
+        self.best_weights = tree["best_weights"]
+        self.optimizer.load_state_dict(tree["optimizer"])
+        self.generator.set_state(tree["generator"])
+        torch.set_rng_state(tree["dropout"])
+        self.epoch = tree["epoch"]
+        self.best = Best(**tree["best"])
+
+
+def train(
+    task: Task,
+    *,
+    resume: Callable[[State], None] | None = None,
+    on_epoch: Callable[[Progress], None] | None = None,
+    checkpoint: Callable[[State], None] | None = None,
+) -> State:
+    """Train until the validation score has not improved for a while; keep the best weights.
+
+    The weights of the best epoch are loaded into the network at the end. Ctrl-C ends training as
+    early stopping does.
+
+    Args:
+        task: the network and its data.
+        resume: called once before the first step, to set the state of an interrupted training.
+        on_epoch: called after each epoch.
+        checkpoint: called after epochs, to store the state if it is time for that.
+    """
+    # Dropout draws from torch's own generator, whose state is given back afterwards.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(task.config.seed)
+        return _train(task, resume, on_epoch, checkpoint)
+
+
+def _train(
+    task: Task,
+    resume: Callable[[State], None] | None,
+    on_epoch: Callable[[Progress], None] | None,
+    checkpoint: Callable[[State], None] | None,
+) -> State:
+    config, predictor = task.config, task.predictor
+    others = [module for name, module in predictor.named_children() if name != "encoder"]
+    optimizer = predictor.encoder.make_optimizer(config.lr, config.weight_decay, also=others)
+    state = State(predictor, optimizer, torch.Generator().manual_seed(config.seed))
+    if resume is not None:
+        resume(state)
+    parameters = [p for p in predictor.parameters() if p.requires_grad]
+    start = time.perf_counter()
+    try:
+        while state.epoch < config.epochs:
+            if state.epoch - state.best.epoch >= config.patience and state.best.epoch:
+                state.stopped = "patience"
+                break
+            epoch = state.epoch + 1
+            predictor.train()
+            optimizer.zero_grad()
+            loss = task.loss(epoch, state.generator)
+            torch.autograd.backward(loss)
+            if config.clip:
+                nn.utils.clip_grad_norm_(parameters, config.clip)
+            optimizer.step()
+            value = float(loss.detach())
+            if not math.isfinite(value):
+                _refuse(state, value, epoch)
+                break
+            score = None
+            last = epoch == config.epochs
+            if epoch > task.warm_up and (epoch % config.eval_every == 0 or last):
+                predictor.eval()
+                score = task.score("val")
+                if state.best.update(score, epoch):
+                    state.best_weights = _copy(predictor)
+            state.epoch = epoch
+            curvatures = predictor.curvature_values() if score is not None else []
+            if score is not None:
+                row = {"epoch": epoch, "loss": value, task.select: score}
+                state.history.append(row | {f"c{i}": c for i, c in enumerate(curvatures)})
+            if on_epoch is not None:
+                left = config.patience - (epoch - (state.best.epoch or epoch))
+                seconds = time.perf_counter() - start
+                on_epoch(
+                    Progress(
+                        epoch, config.epochs, value, score, state.best, left, curvatures, seconds
+                    )
+                )
+            if checkpoint is not None:
+                checkpoint(state)
+        state.stopped = state.stopped or "epochs"
+    except KeyboardInterrupt:
+        if not state.best_weights:
+            raise
+        state.stopped = "interrupted"
+    predictor.load_state_dict(state.best_weights)
+    predictor.eval()
+    return state
+
+
+def _copy(predictor: nn.Module) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in predictor.state_dict().items()}
+
+
+def _refuse(state: State, value: float, epoch: int) -> None:
+    """A loss that is no number: an error, or the end if there is something to keep."""
+    if not state.best_weights:
+        raise RunError(
+            f"The loss became {value} in epoch {epoch}, before the first validation. Try a smaller "
+            "learning rate (`lr`), or other features (`normalise`)."
+        )
+    state.stopped = f"loss {value} in epoch {epoch}"
