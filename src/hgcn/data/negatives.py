@@ -41,6 +41,7 @@ class NonEdges:
         graph_ids: Tensor | None = None,
         self_pairs: bool = False,
     ) -> None:
+        many = graph_ids is not None
         if graph_ids is None:
             graph_ids = torch.zeros(num_nodes, dtype=torch.int64)
         sizes = torch.bincount(graph_ids[graph_ids >= 0])
@@ -62,7 +63,8 @@ class NonEdges:
         if not directed:
             i, j = torch.minimum(i, j), torch.maximum(i, j)
         number = row[i] + j - first[i] - ((j > i) & directed).long()
-        number = torch.unique(number)
+        number = torch.from_numpy(np.sort(number.numpy()))
+        number = torch.unique_consecutive(number)
         before = number - torch.arange(len(number))
         bounds = row[torch.cat((ends.new_zeros(1), ends))]
         self._bounds = bounds - torch.searchsorted(number, bounds)
@@ -70,8 +72,10 @@ class NonEdges:
         guides = guide(lists[0], len(self)), guide(lists[1], int(row[-1]))
         self._lookup = (lists[0], guides[0], lists[1], guides[1], lists[2], lists[3], directed)
         # A graph is drawn as often as it has edges, or a few large ones would take all draws.
-        free = self._bounds.diff()[graph[i]] > 0
-        self._graph_of_edge = graph[i][free] if len(sizes) > 1 else None
+        self._graph_of_edge = None
+        if many:
+            of_edge = graph[i]
+            self._graph_of_edge = of_edge[self._bounds.diff()[of_edge] > 0]
 
     def __len__(self) -> int:
         return int(self._bounds[-1])
