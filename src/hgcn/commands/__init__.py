@@ -1,0 +1,1 @@
+"""The commands of `hgcn`, one module each: `configure(parser)` and `run(arguments)`."""

@@ -1,0 +1,57 @@
+"""Settings as flags: one for each field of the configuration, which alone declares them."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import fields
+from typing import Any
+
+from hgcn.config import TYPES, Config
+from hgcn.errors import ConfigError
+
+NOT_FLAGS = ("source",)
+
+
+def add_settings(parser: argparse.ArgumentParser) -> None:
+    """Add a flag for each setting, in groups."""
+    groups: dict[str, Any] = {}
+    for setting in fields(Config):
+        if setting.name in NOT_FLAGS:
+            continue
+        facts = setting.metadata
+        group = groups.get(facts["group"])
+        if group is None:
+            group = groups[facts["group"]] = parser.add_argument_group(f"{facts['group']} settings")
+        flag = "--" + setting.name.replace("_", "-")
+        default = setting.default
+        text = facts["help"].replace("%", "%%")
+        if default is not None:
+            shown = str(default).lower() if isinstance(default, bool) else default
+            text += f" ({shown})"
+        if TYPES[setting.name] is bool:
+            group.add_argument(
+                flag, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text
+            )
+            continue
+        metavar = "|".join(facts["choices"]) if len(facts["choices"]) in range(1, 5) else None
+        if metavar is None:
+            metavar = {int: "N", float: "X", str: "NAME"}[TYPES[setting.name]]
+        group.add_argument(flag, default=argparse.SUPPRESS, help=text, metavar=metavar)
+
+
+def given_settings(arguments: argparse.Namespace) -> dict[str, Any]:
+    """The settings that flags were given for; wrong numbers are all reported at once."""
+    given: dict[str, Any] = {}
+    wrong = []
+    for name, text in vars(arguments).items():
+        if name not in TYPES or name in NOT_FLAGS:
+            continue
+        try:
+            given[name] = text if isinstance(text, bool) else TYPES[name](text)
+        except ValueError:
+            kind = {int: "a whole number", float: "a number"}[TYPES[name]]
+            flag = "--" + name.replace("_", "-")
+            wrong.append(f"Expected {flag} to be {kind}, got {text!r}.")
+    if wrong:
+        raise ConfigError("\n".join(wrong))
+    return given

@@ -1,0 +1,134 @@
+"""`hgcn train`: train a network and write a run folder."""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+from hgcn.commands._settings import add_settings, given_settings
+from hgcn.errors import ConfigError
+
+EXAMPLES = """\
+examples:
+  hgcn train cora                         the dataset's preset: link prediction
+  hgcn train cora --task node --seeds 10  ten seeds, mean and deviation
+  hgcn train edges.csv --features nodes.csv --labels kind
+  hgcn train disease --model gcn --dim 2 --out runs/flat
+  hgcn train --config runs/flat/config.toml --seed 1
+  hgcn train --resume runs/flat           go on after an interruption
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare arguments."""
+    parser.epilog = EXAMPLES
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("source", nargs="?", help="dataset name, edge list or folder")
+    parser.add_argument("--out", metavar="RUN", help="run folder (runs/NAME-TIME)")
+    parser.add_argument("--config", metavar="FILE", help="TOML file with settings")
+    parser.add_argument("--resume", metavar="RUN", help="go on with an interrupted run")
+    parser.add_argument("--seeds", metavar="N", help="train with N seeds, in parallel processes")
+    parser.add_argument("--quiet", action="store_true", help="no progress, no table")
+    add_settings(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Train as asked."""
+    given = given_settings(arguments)
+    if arguments.resume is not None:
+        return _resume(arguments, given)
+    source, given = _source(arguments, given)
+    folder = Path(arguments.out) if arguments.out else _new_folder(source)
+    if arguments.seeds is not None:
+        return _seeds(arguments, source, given, folder)
+
+    from hgcn.display import TrainingDisplay
+    from hgcn.fit import fit
+
+    with TrainingDisplay(arguments.quiet) as display:
+        result = fit(source, out=folder, on_epoch=display.update, **given)
+    _show(result.metrics, folder, arguments.quiet)
+    return 0
+
+
+def _source(arguments: argparse.Namespace, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The source, and the settings of the file under those of the flags."""
+    from hgcn.config import read_toml
+
+    settings = read_toml(arguments.config) if arguments.config else {}
+    source = arguments.source or settings.get("source")
+    if source is None:
+        raise ConfigError(
+            "Expected a dataset name, a file or a folder to train on: hgcn train cora. "
+            "`hgcn datasets` lists the names."
+        )
+    settings.pop("source", None)
+    return str(source), {**settings, **given}
+
+
+def _new_folder(source: str) -> Path:
+    name = re.sub(r"[^\w-]+", "-", Path(source).stem) or "graph"
+    stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    folder = Path("runs") / stem
+    count = 1
+    while folder.exists():
+        count += 1
+        folder = Path("runs") / f"{stem}-{count}"
+    return folder
+
+
+def _resume(arguments: argparse.Namespace, given: dict[str, Any]) -> int:
+    from hgcn.display import TrainingDisplay
+    from hgcn.fit import resume
+
+    if given or arguments.source or arguments.config or arguments.out or arguments.seeds:
+        raise ConfigError(
+            "Expected nothing beside --resume: a resumed run goes on with the settings it has."
+        )
+    with TrainingDisplay(arguments.quiet) as display:
+        result = resume(arguments.resume, on_epoch=display.update)
+    _show(result.metrics, Path(arguments.resume), arguments.quiet)
+    return 0
+
+
+def _seeds(arguments: argparse.Namespace, source: str, given: dict[str, Any], folder: Path) -> int:
+    from hgcn.fit import fit_seeds
+
+    try:
+        seeds = int(arguments.seeds)
+    except ValueError:
+        seeds = 0
+    if seeds < 1:
+        raise ConfigError(
+            f"Expected --seeds to be a whole number above 0, got {arguments.seeds!r}."
+        )
+    summary = fit_seeds(source, seeds, out=folder, **given)
+    _show(summary, folder, arguments.quiet)
+    return 0
+
+
+def _show(metrics: dict[str, Any], folder: Path, quiet: bool) -> None:
+    if quiet:
+        sys.stdout.write(f"{folder}\n")
+        return
+    from hgcn.display import duration, output, scores_table
+
+    console = output()
+    title = f"{metrics['source']}: {metrics['task']} prediction with {metrics['model']}"
+    console.print(scores_table(metrics, title))
+    notes = []
+    if metrics["preset"]:
+        notes.append(f"preset {metrics['preset']}")
+    if "seeds" in metrics:
+        notes.append(f"{len(metrics['seeds'])} seeds, mean ± standard deviation")
+    else:
+        notes.append(f"best epoch {metrics['best_epoch']} of {metrics['epochs']}")
+        if metrics["curvatures"]:
+            notes.append("curvature " + " ".join(f"-{c:.3g}" for c in metrics["curvatures"]))
+        notes.append(duration(metrics["seconds"]))
+    console.print("* picked the epoch.  " + "; ".join(notes) + ".", highlight=False)
+    console.print(f"Run folder: {folder}", highlight=False, soft_wrap=True)

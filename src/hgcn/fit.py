@@ -1,0 +1,269 @@
+"""Train a network on a graph, from Python: the same as `hgcn train`."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from hgcn import storage
+from hgcn.config import Config, check_names, read_toml
+from hgcn.data.graph import Graph
+from hgcn.errors import ConfigError, RunError
+from hgcn.prepare import Problem, choose, preset
+from hgcn.run import Run, environment, history_csv, read_history
+from hgcn.train import Progress, State, train
+
+CHECKPOINT_SECONDS = 10.0
+"""Time between two writings of the state that an interrupted training resumes from."""
+
+
+def fit(
+    data: Any,
+    *,
+    task: str | None = None,
+    out: str | Path | None = None,
+    config: Config | Mapping[str, Any] | str | Path | None = None,
+    on_epoch: Callable[[Progress], None] | None = None,
+    **settings: Any,
+) -> Run:
+    """Train a network and evaluate it.
+
+    Settings come, each overruled by the next, from the defaults, from the preset of a named
+    dataset, from ``config``, and from the keywords.
+
+    Args:
+        data: a dataset name, a path, a :class:`hgcn.Graph`, a PyG ``Data`` or anything else that
+            :func:`hgcn.load` takes.
+        task: "link" or "node"; by default "node" where there are labels.
+        out: run folder to write; without, nothing is written.
+        config: a TOML file, a dictionary, or a :class:`~hgcn.config.Config` with every setting.
+        on_epoch: called after each epoch with a :class:`~hgcn.train.Progress`.
+        settings: any field of :class:`~hgcn.config.Config`.
+
+    Example:
+        >>> import hgcn
+        >>> run = hgcn.fit("disease", task="node", epochs=5, dim=4)
+        >>> sorted(run.metrics["test"])
+        ['accuracy', 'f1', 'f1_macro']
+    """
+    given = {**_mapping(config), **settings}
+    if task is not None:
+        given["task"] = task
+    source = data if isinstance(data, (str, Path)) else given.get("source")
+    wanted, name = settle(str(source) if isinstance(data, (str, Path)) else None, given)
+    if isinstance(data, (str, Path)):
+        graph = load_source(wanted)
+    else:
+        from hgcn.data import as_graph
+
+        graph = as_graph(data)
+    wanted = choose(graph, wanted)
+    folder = None if out is None else Path(out)
+    if folder is not None:
+        if (folder / "config.toml").exists():
+            raise RunError(
+                f"Expected a new folder, but {folder} holds a run already. Choose another one, or "
+                "go on with an unfinished run by `resume`."
+            )
+        storage.make_folder(folder)
+        storage.write_text(folder / "config.toml", wanted.to_toml())
+    return _run(graph, wanted, folder, on_epoch, name)
+
+
+def resume(
+    path: str | Path, data: Any = None, *, on_epoch: Callable[[Progress], None] | None = None
+) -> Run:
+    """Go on with a run that was interrupted, to the same end as if it had not been.
+
+    Args:
+        path: the run folder.
+        data: the graph, if the run was trained on one held in memory.
+        on_epoch: called after each epoch.
+    """
+    folder = Path(path)
+    if (folder / "environment.json").exists():
+        raise RunError(f"The run in {folder} is finished: there is nothing to resume.")
+    if not (folder / "config.toml").is_file():
+        raise RunError(f"Expected a run folder to resume, but {folder} has no config.toml.")
+    config = Config(**read_toml(folder / "config.toml"))
+    if data is not None:
+        from hgcn.data import as_graph
+
+        graph = as_graph(data)
+    elif config.source is None:
+        raise RunError("Expected `data`: the run was started on a graph held in memory.")
+    else:
+        graph = load_source(config)
+    return _run(graph, config, folder, on_epoch, "")
+
+
+def settle(source: str | None, given: Mapping[str, Any]) -> tuple[Config, str]:
+    """The settings that are asked for, and the name of the preset among them."""
+    check_names(given)
+    name, base = preset(source, given)
+    merged = {**base, **{k: v for k, v in given.items() if v is not None}}
+    merged["source"] = source
+    return Config(**merged), name
+
+
+def load_source(config: Config) -> Graph:
+    """The graph that the settings name."""
+    from hgcn.data import load
+
+    if config.source is None:
+        raise ConfigError("Expected a `source`: a dataset name, a file or a folder.")
+    options = {
+        name: getattr(config, name)
+        for name in ("features", "labels", "directed")
+        if getattr(config, name) is not None
+    }
+    return load(config.source, **options)
+
+
+def _mapping(config: Config | Mapping[str, Any] | str | Path | None) -> dict[str, Any]:
+    if config is None:
+        return {}
+    if isinstance(config, Config):
+        return config.to_dict()
+    return read_toml(config) if isinstance(config, (str, Path)) else dict(config)
+
+
+def _run(
+    graph: Graph,
+    config: Config,
+    folder: Path | None,
+    on_epoch: Callable[[Progress], None] | None,
+    preset_name: str,
+) -> Run:
+    start = time.perf_counter()
+    problem = Problem(graph, config)
+    predictor = problem.predictor()
+    task = problem.task(predictor)
+    keeper = None if folder is None else _Keeper(folder, graph)
+    state = train(
+        task,
+        on_epoch=on_epoch,
+        resume=None if keeper is None else keeper.restore,
+        checkpoint=None if keeper is None else keeper.checkpoint,
+    )
+    seconds = time.perf_counter() - start
+    metrics = {
+        "task": config.task,
+        "model": config.model,
+        "source": config.source or graph.name,
+        "preset": preset_name,
+        "select": task.select,
+        "val": task.metrics("val"),
+        "test": task.metrics("test"),
+        "best_epoch": state.best.epoch,
+        "epochs": state.epoch,
+        "stopped": state.stopped,
+        "curvatures": predictor.curvature_values(),
+        "parameters": sum(p.numel() for p in predictor.parameters()),
+        "seed": config.seed,
+        "seconds": round(seconds, 2),
+    }
+    run = Run(
+        config=config,
+        metrics=metrics,
+        history=state.history,
+        predictor=predictor,
+        features=problem.features,
+        num_nodes=graph.num_nodes,
+        class_names=graph.class_names,
+        environment=environment(graph, seconds),
+        _graph=graph,
+    )
+    if folder is not None and keeper is not None:
+        run.save(folder)
+        keeper.remove()
+    return run
+
+
+class _Keeper:
+    """Stores the state of training from time to time, and restores it."""
+
+    def __init__(self, folder: Path, graph: Graph) -> None:
+        self.history = folder / "history.csv"
+        self.file = folder / "resume.safetensors"
+        self.data = graph.fingerprint()
+        self.last = time.monotonic()
+
+    def checkpoint(self, state: State) -> None:
+        if time.monotonic() - self.last < CHECKPOINT_SECONDS:
+            return
+        # The history first: rows after the stored epoch are dropped when it is read again.
+        storage.write_text(self.history, history_csv(state.history))
+        storage.write_tree(self.file, {"data": self.data, "state": state.to_tree()})
+        self.last = time.monotonic()
+
+    def restore(self, state: State) -> None:
+        if not self.file.exists():
+            return
+        tree = storage.read_tree(self.file)
+        if tree["data"] != self.data:
+            raise RunError(
+                f"Expected the data that {self.file.parent} was started with, but they have "
+                "changed since. Start a new run."
+            )
+        state.load_tree(tree["state"])
+        state.history = [row for row in read_history(self.history) if row["epoch"] <= state.epoch]
+
+    def remove(self) -> None:
+        self.file.unlink(missing_ok=True)
+
+
+def fit_seeds(
+    source: str, seeds: int, *, out: str | Path, processes: int | None = None, **settings: Any
+) -> dict[str, Any]:
+    """Train with the seeds 0, 1, ... in parallel processes, each into a folder of its own.
+
+    Returns:
+        Mean and standard deviation of each score, as also written to ``metrics.json``.
+    """
+    import os
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    folder = Path(out)
+    if (folder / "metrics.json").exists():
+        raise RunError(f"Expected a new folder, but {folder} holds runs already.")
+    storage.make_folder(folder)
+    first = settings.pop("seed", 0) or 0
+    workers = min(seeds, processes or len(os.sched_getaffinity(0)))
+    jobs = [
+        (source, str(folder / f"seed-{seed}"), {**settings, "seed": seed})
+        for seed in range(first, first + seeds)
+    ]
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        results = list(pool.map(_one_seed, jobs))
+    summary = summarise(results)
+    storage.write_json(folder / "metrics.json", summary)
+    return summary
+
+
+def _one_seed(job: tuple[str, str, dict[str, Any]]) -> dict[str, Any]:
+    # Several processes with several threads each would slow one another down.
+    torch.set_num_threads(1)
+    source, out, settings = job
+    return fit(source, out=out, **settings).metrics
+
+
+def summarise(results: list[dict[str, Any]]) -> dict[str, Any]:
+    """Mean and sample standard deviation of the scores of several runs."""
+    summary: dict[str, Any] = {
+        key: results[0][key] for key in ("task", "model", "source", "preset", "select")
+    }
+    summary["seeds"] = [result["seed"] for result in results]
+    for part in ("val", "test"):
+        summary[part] = {}
+        for name in results[0][part]:
+            values = [result[part][name] for result in results]
+            spread = statistics.stdev(values) if len(values) > 1 else 0.0
+            summary[part][name] = {"mean": statistics.fmean(values), "std": spread}
+    return summary
