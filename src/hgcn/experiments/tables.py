@@ -1,0 +1,209 @@
+"""Tables of results, made from the store alone."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hgcn.config import MODEL_NAMES
+from hgcn.experiments import paper
+from hgcn.experiments.cells import (
+    CURVATURES,
+    SOURCES,
+    VARIANTS,
+    Cell,
+    ablation,
+    curvature,
+    legacy,
+    table1,
+)
+from hgcn.experiments.store import Store
+
+TITLES = {
+    "disease": "Disease", "disease_m": "Disease-M", "ppi": "PPI", "airport": "Airport",
+    "pubmed": "PubMed", "cora": "Cora",
+}  # fmt: skip
+METHODS = {
+    "euc": "Euc", "hyp": "Hyp", "euc-mixed": "Euc-Mixed", "hyp-mixed": "Hyp-Mixed", "mlp": "MLP",
+    "hnn": "HNN", "gcn": "GCN", "gat": "GAT", "sage": "SAGE", "sgc": "SGC", "hgcn": "HGCN",
+}  # fmt: skip
+SCORES = {"link": "roc_auc", "node": "f1"}
+HYPERBOLIC = ("hyp", "hyp-mixed", "hnn", "hgcn")
+
+
+@dataclass(frozen=True)
+class Value:
+    """A score of a cell: mean and standard deviation in per cent, and the number of seeds."""
+
+    mean: float
+    std: float
+    seeds: int
+
+    def __str__(self) -> str:
+        return f"{self.mean:.1f} ± {self.std:.1f}"
+
+
+def value(store: Store, cell: Cell, seeds: int) -> Value | None:
+    """The test score of a cell, from the seeds that were run; None if there is none."""
+    scores = [100 * r["test"][SCORES[cell.task]] for r in store.of(cell, seeds)]
+    return _value(scores)
+
+
+def _value(scores: Sequence[float]) -> Value | None:
+    if not scores:
+        return None
+    spread = statistics.stdev(scores) if len(scores) > 1 else 0.0
+    return Value(statistics.fmean(scores), spread, len(scores))
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table in Markdown: first column to the left, the others to the right."""
+    lines = [header, ["---", *["--:"] * (len(header) - 1)], *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def table1_markdown(store: Store, seeds: int, protocol: str = "clean") -> str:
+    """Table 1, ours and the paper's, with the reduction of the error against the best other."""
+    cells = {(c.row, c.dataset, c.task): c for c in (table1() if protocol == "clean" else legacy())}
+    columns = [column for column in SOURCES if any(key[1:] == column for key in cells)]
+    values = {key: value(store, cell, seeds) for key, cell in cells.items()}
+    best = {
+        column: max(
+            (v.mean for key, v in values.items() if key[1:] == column and v is not None),
+            default=None,
+        )
+        for column in columns
+    }
+    rows = []
+    for model in _order():
+        line = [METHODS[model]]
+        for column in columns:
+            entry = values.get((model, *column))
+            line.append(_entry(entry, best[column], (model, *column) in cells, seeds))
+        rows.append(line)
+        published = [paper.TABLE1.get((model, *column)) for column in columns]
+        rows.append(
+            ["*paper*", *[f"*{number:.1f}*" if number is not None else "" for number in published]]
+        )
+    rows.append(["error reduction", *[_reduction(values, column) for column in columns]])
+    header = ["", *[f"{TITLES[d]} {'LP' if t == 'link' else 'NC'}" for d, t in columns]]
+    return markdown(header, rows)
+
+
+def _order() -> list[str]:
+    return [name for name in METHODS if name in MODEL_NAMES]
+
+
+def _entry(entry: Value | None, best: float | None, meant: bool, seeds: int) -> str:
+    if entry is None:
+        return "missing" if meant else "–"
+    text = str(entry)
+    if best is not None and entry.mean >= best - 0.05:
+        text = f"**{text}**"
+    return text if entry.seeds == seeds else f"{text} ({entry.seeds})"
+
+
+def _reduction(values: Mapping[tuple[str, str, str], Value | None], column: tuple[str, str]) -> str:
+    ours = values.get(("hgcn", *column))
+    others = [
+        v.mean
+        for key, v in values.items()
+        if key[1:] == column and key[0] not in HYPERBOLIC and v is not None
+    ]
+    if ours is None or not others:
+        return ""
+    return f"{100 * ((100 - ours.mean) / (100 - max(others)) - 1):+.1f} %"
+
+
+def ablation_markdown(store: Store, seeds: int) -> str:
+    """Table 2: attention and curvature, ours and the paper's."""
+    cells = {(c.row, c.dataset): c for c in ablation()}
+    rows = []
+    for row in VARIANTS:
+        line = [row]
+        for dataset in ("disease", "airport"):
+            entry = value(store, cells[row, dataset], seeds)
+            line += ["missing" if entry is None else str(entry), f"{paper.ABLATION[row, dataset]}"]
+        rows.append(line)
+    return markdown(["", "Disease LP", "*paper*", "Airport LP", "*paper*"], rows)
+
+
+def curvature_markdown(store: Store, seeds: int) -> str:
+    """Figure 4 in numbers: ROC AUC on Disease against a fixed curvature."""
+    rows = [
+        [f"c = {cell.row}" if cell.row != "gcn" else "Euclidean GCN", str(entry)]
+        for cell in curvature()
+        if (entry := value(store, cell, seeds)) is not None
+    ]
+    if not rows:
+        rows = [["missing", ""]]
+    return markdown([f"{len(CURVATURES)} fixed curvatures -c", "Disease LP"], rows)
+
+
+def distortion_markdown(store: Store, seeds: int) -> str:
+    """Average relative error of distances against graph distances, link prediction."""
+    columns = [column for column in SOURCES if column[1] == "link"]
+    cells = {(c.row, c.dataset, c.task): c for c in table1()}
+    rows = []
+    for model in _order():
+        line = [METHODS[model]]
+        for column in columns:
+            cell = cells.get((model, *column))
+            records = [] if cell is None else store.of(cell, seeds)
+            pairs = [
+                _value([100 * r["distortion"][k] for r in records]) for k in ("average", "worst")
+            ]
+            line.append(_distortion(pairs) if pairs[0] is not None else "")
+        if any(line[1:]):
+            rows.append(line)
+    return markdown(["", *[f"{TITLES[dataset]} LP" for dataset, _ in columns]], rows)
+
+
+def _distortion(pairs: Sequence[Value | None]) -> str:
+    return " / ".join(f"{entry.mean:.0f}" for entry in pairs if entry is not None)
+
+
+def datasets_rows() -> list[list[str]]:
+    """Our counts against the paper's."""
+    from hgcn.data.datasets import DATASETS
+
+    ours = {"ppi": "tissue_ppi"}
+    rows = []
+    for name, counts in paper.DATASETS.items():
+        entry = DATASETS[ours.get(name, name)]
+        mine = (entry.nodes, entry.edges, entry.classes, entry.features)
+        pairs = [
+            f"{a:,}" if a == b else f"{a:,} ({b:,})" for a, b in zip(mine, counts, strict=True)
+        ]
+        rows.append([TITLES[name], *pairs, REASONS[name]])
+    return rows
+
+
+REASONS = {
+    "cora": "the paper counts 151 repeated citations twice",
+    "pubmed": "the paper counts both directions and 3 self-loops",
+    "ppi": "the paper's data were never released: tissue graphs instead, another task",
+    "airport": "without one self-loop",
+    "disease": "simulated anew: the features of the paper were never released",
+    "disease_m": "simulated anew: the data were never released",
+}
+"""Why our counts differ from the paper's."""
+
+
+def datasets_markdown() -> str:
+    """The statistics of the data, ours and, where they differ, the paper's in parentheses."""
+    return markdown(["", "nodes", "edges", "classes", "features", "why"], datasets_rows())
+
+
+def blocks(store: Store, seeds: int) -> dict[str, Any]:
+    """All tables by the name of their place in docs/results.md."""
+    return {
+        "table1": table1_markdown(store, seeds),
+        "legacy": table1_markdown(store, seeds, "legacy"),
+        "ablation": ablation_markdown(store, seeds),
+        "curvature": curvature_markdown(store, seeds),
+        "distortion": distortion_markdown(store, seeds),
+        "datasets": datasets_markdown(),
+    }
