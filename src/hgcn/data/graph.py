@@ -72,17 +72,14 @@ class Graph:
         _check(self)
 
     def __repr__(self) -> str:
-        def count(number: int, one: str, many: str) -> str:
-            return f"{number:,} {one if number == 1 else many}"
-
-        parts = [count(self.num_nodes, "node", "nodes")]
-        parts.append(count(self.num_edges, "edge", "edges") + ", directed" * self.directed)
+        parts = [count(self.num_nodes, "node")]
+        parts.append(count(self.num_edges, "edge") + ", directed" * self.directed)
         if self.x is not None:
-            parts.append(count(self.num_features, "feature", "features"))
+            parts.append(count(self.num_features, "feature"))
         if self.y is not None:
-            parts.append(count(self.num_classes, "class", "classes"))
+            parts.append(count(self.num_classes, "class"))
         if self.graph_ids is not None:
-            parts.append(count(self.num_graphs, "graph", "graphs"))
+            parts.append(count(self.num_graphs, "graph"))
         name = "" if self.name == "graph" else f"{self.name!r}: "
         return f"Graph({name}{', '.join(parts)})"
 
@@ -206,6 +203,11 @@ class Graph:
         from hgcn.data.convert import from_pyg
 
         return from_pyg(data, **fields_)
+
+
+def count(number: int, what: str) -> str:
+    """'1 node', '2 nodes', '3 classes'."""
+    return f"{number:,} {what}{'' if number == 1 else 'es' if what.endswith('s') else 's'}"
 
 
 def select_rows(x: Tensor, rows: Tensor) -> Tensor:

@@ -1,0 +1,115 @@
+"""Features of a graph: defaults where there are none, and ways to scale them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hgcn.data.convert import as_graph
+from hgcn.data.graph import Graph, csr_matrix, select_rows
+from hgcn.errors import GraphError
+
+MAX_DEGREE = 5
+
+
+def default_features(graph: Any) -> Graph:
+    """The graph with features from its edges, if it has none: a constant and the degree.
+
+    The columns are 1, log(1 + degree), and a one-hot code of the degree up to 5, as in the paper's
+    code. For link prediction call it on the graph of training edges: degrees tell about all edges.
+
+    Example:
+        >>> import torch
+        >>> from hgcn.data import Graph
+        >>> default_features(Graph(torch.tensor([[0, 1], [1, 0]]), num_nodes=3)).num_features
+        8
+    """
+    graph = as_graph(graph)
+    if graph.x is not None:
+        return graph
+    degree = torch.bincount(graph.edge_index[1], minlength=graph.num_nodes)
+    if graph.directed:
+        degree += torch.bincount(graph.edge_index[0], minlength=graph.num_nodes)
+    steps = torch.eye(MAX_DEGREE + 1)[degree.clamp_max(MAX_DEGREE)]
+    x = torch.cat((torch.ones(graph.num_nodes, 1), degree[:, None].float().log1p(), steps), dim=1)
+    names = [f"degree = {step}" for step in range(MAX_DEGREE)]
+    return graph.replace(
+        x=x,
+        feature_names=("constant", "log(1 + degree)", *names, f"degree >= {MAX_DEGREE}"),
+        notes=(*graph.notes, "Features: none were given; a constant and the degree are used."),
+    )
+
+
+def normalise_rows(graph: Any) -> Graph:
+    """Divide the features of each node by the sum of their sizes; a row of zeros stays."""
+    graph = as_graph(graph)
+    x = _features(graph)
+    if x.layout != torch.sparse_csr:
+        return graph.replace(x=x / _or_one(x.abs().sum(dim=1, keepdim=True)))
+    row = torch.arange(graph.num_nodes).repeat_interleave(x.crow_indices().diff())
+    total = torch.zeros(graph.num_nodes).index_add_(0, row, x.values().abs())
+    return graph.replace(x=_with_values(x, x.values() / _or_one(total)[row]))
+
+
+def log_features(graph: Any) -> Graph:
+    """Take the logarithm of one plus the size of each feature, and keep its sign."""
+    graph = as_graph(graph)
+    x = _features(graph)
+    values = x.values() if x.layout == torch.sparse_csr else x
+    return graph.replace(x=_with_values(x, values.sign() * values.abs().log1p()))
+
+
+def standardise(graph: Any, nodes: Tensor) -> Graph:
+    """Bring features to mean 0 and standard deviation 1 over some nodes.
+
+    Mean and deviation come from ``nodes`` alone: give the training nodes, and nothing about the
+    others leaks into what the model sees. Columns that are constant there are only centred. Sparse
+    features stay sparse: they are divided by their deviation and not centred.
+
+    Args:
+        graph: a graph with features.
+        nodes: numbers of nodes, or a mask.
+    """
+    graph = as_graph(graph)
+    x = _features(graph)
+    nodes = nodes.nonzero()[:, 0] if nodes.dtype == torch.bool else nodes
+    if not len(nodes):
+        raise GraphError("Expected `nodes` to hold at least one node to fit on, got none.")
+    mean, spread = _mean_and_spread(select_rows(x, nodes))
+    # The spread of a constant column is made of rounding errors.
+    scale = _or_one(torch.where(spread > 1e-6 * mean.abs(), spread, 0.0))
+    if x.layout != torch.sparse_csr:
+        return graph.replace(x=((x - mean) / scale).float())
+    return graph.replace(x=_with_values(x, (x.values() / scale[x.col_indices()]).float()))
+
+
+def _mean_and_spread(x: Tensor) -> tuple[Tensor, Tensor]:
+    if x.layout != torch.sparse_csr:
+        spread, mean = torch.std_mean(x.double(), dim=0, correction=0)
+        return mean, spread
+    rows, columns = x.shape
+    values, column = x.values().double(), x.col_indices()
+    zeros = torch.zeros(columns, dtype=torch.float64)
+    mean = zeros.index_add(0, column, values) / rows
+    # The zeros that are not stored are away from the mean as well.
+    absent = rows - torch.bincount(column, minlength=columns)
+    square = zeros.index_add(0, column, (values - mean[column]).square()) + absent * mean.square()
+    return mean, (square / rows).sqrt()
+
+
+def _features(graph: Graph) -> Tensor:
+    if graph.x is None:
+        raise GraphError("Expected a graph with features, got one without: see default_features.")
+    return graph.x
+
+
+def _with_values(x: Tensor, values: Tensor) -> Tensor:
+    if x.layout == torch.sparse_csr:
+        return csr_matrix(x.crow_indices(), x.col_indices(), values, (x.shape[0], x.shape[1]))
+    return values
+
+
+def _or_one(scale: Tensor) -> Tensor:
+    return torch.where(scale > 0, scale, 1.0)

@@ -1,0 +1,110 @@
+"""Node ids of any type to node numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hgcn.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import polars as pl
+
+Ints = NDArray[np.int64]
+
+# What programs write for "nothing". NA is not among them: it is also a country.
+NO_ID = ("", "nan", "NaN", "None", "null", "NULL")
+
+
+def tidy(ids: pl.Series, place: Callable[[int], str]) -> pl.Series:
+    """Ids as int64 if all of them are whole numbers, else as text without spaces around.
+
+    Text such as ``007`` stays text: it is not the number 7.
+    """
+    import polars as pl
+
+    if ids.dtype.is_float():
+        whole = ids.cast(pl.Int64, strict=False)
+        ids = whole if (whole.cast(ids.dtype) == ids).all() else ids
+    if ids.dtype.is_integer():
+        _no_missing(ids.is_null(), ids, place)
+        numbers = ids.cast(pl.Int64, strict=False)
+        return ids.cast(pl.String) if numbers.null_count() else numbers
+    text = ids.cast(pl.String, strict=False).str.strip_chars()
+    numbers = text.cast(pl.Int64, strict=False)
+    if not numbers.null_count() and (numbers.cast(pl.String) == text).all():
+        return numbers
+    _no_missing(text.is_null() | text.is_in(NO_ID), text, place)
+    return text
+
+
+def _no_missing(missing: pl.Series, ids: pl.Series, place: Callable[[int], str]) -> None:
+    if missing.any():
+        row = missing.arg_max() or 0
+        raise DataError(
+            f"Expected an id of a node, got {ids[row] or 'nothing'} ({place(row)}). "
+            "Remove rows without an id."
+        )
+
+
+def same_kind(*ids: pl.Series) -> list[pl.Series]:
+    """All of them as numbers, or all as text."""
+    import polars as pl
+
+    if len({series.dtype for series in ids}) == 1:
+        return list(ids)
+    return [series.cast(pl.String) for series in ids]
+
+
+def factorise(ids: pl.Series) -> tuple[pl.Series, Ints]:
+    """Distinct ids in order, and the number of each id among them."""
+    import polars as pl
+
+    if ids.dtype == pl.Int64:
+        return _factorise_numbers(ids)
+    distinct = ids.unique().sort()
+    codes = ids.cast(pl.Enum(distinct)).to_physical().to_numpy()
+    return distinct, codes.astype(np.int64)
+
+
+def _factorise_numbers(ids: pl.Series) -> tuple[pl.Series, Ints]:
+    import polars as pl
+
+    numbers = ids.to_numpy()
+    low, high = int(numbers.min()), int(numbers.max())
+    if high - low < 4 * len(numbers) + 1000:  # close together: a table of all of them is small
+        seen = np.zeros(high - low + 1, bool)
+        seen[numbers - low] = True
+        distinct = np.flatnonzero(seen)
+        return pl.Series(distinct + low), (np.cumsum(seen) - 1)[numbers - low]
+    ordered = np.sort(numbers)
+    distinct = ordered[np.concatenate(([True], ordered[1:] != ordered[:-1]))]
+    return pl.Series(distinct), np.searchsorted(distinct, numbers).astype(np.int64)
+
+
+def positions(ids: pl.Series, among: pl.Series) -> Ints:
+    """Where each id stands among others, which are distinct; -1 where it does not."""
+    import polars as pl
+
+    ids, among = same_kind(ids, among)
+    left = pl.DataFrame({"id": ids})
+    right = pl.DataFrame({"id": among}).with_row_index("at")
+    found = left.join(right, on="id", how="left", maintain_order="left").get_column("at")
+    return found.cast(pl.Int64).fill_null(-1).to_numpy(writable=True)
+
+
+def first_repeat(ids: pl.Series) -> int | None:
+    """The row of the first id that stood in an earlier row."""
+    again = ~ids.is_first_distinct()
+    return again.arg_max() if again.any() else None
+
+
+def as_array(ids: pl.Series) -> np.ndarray:
+    """Ids the way a graph keeps them: int64 or text."""
+    import polars as pl
+
+    return ids.to_numpy() if ids.dtype == pl.Int64 else np.array(ids.to_list(), dtype=np.str_)

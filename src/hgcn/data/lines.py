@@ -1,0 +1,131 @@
+"""The text of a table: its bytes, its records with their lines, and what is wrong with it.
+
+Tables are parsed by polars, which is fast but says little about what it refuses, and fills short
+rows silently. So what may be wrong is looked at again here, record by record, only when needed.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NoReturn
+
+from hgcn.data.graph import count
+from hgcn.errors import DataError
+
+DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "spaces"}
+
+
+@dataclass(frozen=True)
+class Text:
+    """The bytes of a text file, and how its records are separated."""
+
+    path: str
+    data: bytes
+    delimiter: str
+    comment: str | None = None
+
+    def records(self) -> Iterator[tuple[int, list[str]]]:
+        """Line and fields of each record; those of a blank line are ``[]``."""
+        # Of yielded line i, where it stands in the file: comments are passed over.
+        numbers: list[int] = []
+
+        def lines() -> Iterator[str]:
+            for number, line in enumerate(io.StringIO(self.decode(), newline=""), 1):
+                if self.comment is None or not line.startswith(self.comment):
+                    numbers.append(number)
+                    yield line
+
+        reader = csv.reader(lines(), delimiter=self.delimiter, strict=True)
+        while True:
+            before = reader.line_num
+            try:
+                fields = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as error:
+                raise DataError(
+                    f"Expected quotes around whole fields, got {error} ({self.path}, line "
+                    f"{numbers[before]}). A quote inside a field is written twice."
+                ) from None
+            blank = len(fields) <= 1 and not "".join(fields).strip()
+            yield numbers[before], [] if blank else fields
+
+    def head(self, size: int = 1 << 16) -> Text:
+        """The first lines, at least one."""
+        end = self.data.find(b"\n", size)
+        return self if end < 0 else replace(self, data=self.data[:end])
+
+    def decode(self) -> str:
+        """The text; refused with the line where it is not UTF-8."""
+        try:
+            return self.data.decode()
+        except UnicodeDecodeError as error:
+            line = self.data.count(b"\n", 0, error.start) + 1
+            raise DataError(
+                f"Expected text in UTF-8, got the byte 0x{self.data[error.start]:02x} "
+                f"({self.path}, line {line}). Save the file as UTF-8; it may be Latin-1 now."
+            ) from None
+
+    def line_of(self, row: int) -> int:
+        """The line of a record, the header and blank lines counted as the reader does."""
+        lines = (line for line, fields in self.records() if fields)
+        return next(line for at, line in enumerate(lines) if at == row)
+
+    def check_widths(self, width: int) -> list[bool]:
+        """Whether each line is a record and not blank; refuses records of another width."""
+        filled = []
+        for line, fields in self.records():
+            if fields and len(fields) != width:
+                raise DataError(
+                    f"Expected {count(width, 'field')}, as in the first line, got {len(fields)} "
+                    f"({self.path}, line {line}). A field with {DELIMITERS[self.delimiter]} "
+                    f"in it needs quotes."
+                )
+            filled.append(bool(fields))
+        return filled
+
+    def complain(self, width: int, reason: str) -> NoReturn:
+        """Say what is wrong with a text that polars refused."""
+        self.check_widths(width)
+        for line, fields in self.records():
+            if any('"' in field for field in fields):
+                raise DataError(
+                    f'Expected quotes around whole fields, got a " inside one ({self.path}, '
+                    f"line {line}). Quote the whole field, and write the quote in it twice."
+                )
+        raise DataError(f"Expected a table, got something else ({self.path}): {reason}.")
+
+
+def read_bytes(path: Path) -> bytes:
+    """The bytes of a text file, unpacked, without a byte order mark; refuses what is not text."""
+    try:
+        data = path.read_bytes()
+        if data[:2] == b"\x1f\x8b":
+            data = gzip.decompress(data)
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise DataError(
+            f"Expected a whole gzip file, got a damaged or cut one ({path}). Copy it again."
+        ) from None
+    except OSError as error:
+        raise DataError(f"Expected a readable file, got {error.strerror} ({path}).") from None
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        raise DataError(f"Expected text in UTF-8, got UTF-16 ({path}, line 1). Save it as UTF-8.")
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    zero = data.find(b"\0")
+    if zero >= 0:
+        line = data.count(b"\n", 0, zero) + 1
+        raise DataError(
+            f"Expected a text file, got binary data ({path}, line {line}). "
+            "Does the file have the right ending? Known are .csv, .tsv, .txt and .parquet."
+        )
+    if not data.strip():
+        raise DataError(f"Expected a table, got an empty file ({path}).")
+    if b"\n" not in data:
+        data = data.replace(b"\r", b"\n")
+    return data.rstrip(b"\r\n") + b"\n" if data.endswith((b"\n\n", b"\r\n\r\n")) else data

@@ -1,0 +1,31 @@
+"""One door to graphs: a data set by its name, or a graph of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hgcn.data.graph import Graph
+from hgcn.data.read import read
+from hgcn.errors import DataError
+from hgcn.text import one_of
+
+
+def load(source: Any) -> Graph:
+    """Load a data set by its name, or read anything that :func:`hgcn.data.read` takes.
+
+    A name of a data set wins over a file or folder of that name; write ``./cora`` for the folder.
+
+    Example:
+        >>> load((["ann", "bob"], ["bob", "cem"]))
+        Graph(3 nodes, 2 edges)
+    """
+    if not isinstance(source, str):
+        return read(source)
+    from hgcn.data.datasets import DATASETS, load_dataset
+
+    if source in DATASETS:
+        return load_dataset(source)
+    if Path(source).exists():
+        return read(source)
+    raise DataError(one_of("source", source, DATASETS, "or the path of an existing file or folder"))
