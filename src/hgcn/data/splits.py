@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from hgcn.data.convert import as_graph
 from hgcn.data.graph import Graph
 from hgcn.data.legacy_splits import legacy_links, legacy_nodes
 from hgcn.data.link_split import (
@@ -70,7 +71,7 @@ def split_links(
         seed: equal seeds give equal splits.
         protocol: ``"clean"``, or ``"legacy"`` for the split of the reference implementation.
     """
-    graph = _as_graph(graph)
+    graph = as_graph(graph)
     shares = (1 - val - test, val, test)
     _check_request(protocol, shares, "`val` and `test`")
     if protocol == "legacy":
@@ -102,7 +103,7 @@ def split_nodes(
         protocol: ``"clean"``, or ``"legacy"`` for the split of the reference implementation.
         stratify: draw each class by itself, so that each part has all classes in equal shares.
     """
-    graph = _as_graph(graph)
+    graph = as_graph(graph)
     shares = _paper_ratios(graph) if ratios is None else tuple(ratios)
     _check_request(protocol, shares, "`ratios`")
     own = ratios is None and graph.split is not None
@@ -122,14 +123,6 @@ def split_nodes(
     split = NodeSplit(train, val, test, protocol, inductive)
     check_nodes(split, graph.num_nodes)
     return split
-
-
-def _as_graph(source: Any) -> Graph:
-    if isinstance(source, Graph):
-        return source
-    from hgcn.data.convert import as_graph
-
-    return as_graph(source)
 
 
 def _check_request(protocol: str, shares: Sequence[float], name: str) -> None:

@@ -1,0 +1,169 @@
+"""How tree-like a graph is: Gromov's four-point delta."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hgcn.data.convert import as_graph
+from hgcn.data.graph import Graph
+from hgcn.errors import GraphError
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
+    from hgcn.data.distances import Ints
+
+EXACT_NODES = 2_500
+"""Largest block for which the exact value is found unasked; it takes seconds up to a minute."""
+MOST_EXACT_NODES = 30_000
+"""Largest block for which it is found at all: its distances take 2 GB."""
+MOST_SOURCES = 4_096
+SEARCH_WORK = 2**34
+"""Edges that may be followed to find distances for sampling: about a minute."""
+
+
+@dataclass(frozen=True)
+class Hyperbolicity:
+    """What :func:`hyperbolicity` found; ``print`` shows it as a report.
+
+    Attributes:
+        name: of the graph.
+        total_nodes: of the graph.
+        nodes, edges: of its largest component, which all other numbers are about.
+        delta: the largest delta of any four nodes if ``exact``, else of those sampled.
+        exact: whether ``delta`` is exact or a lower bound.
+        quadruple: four nodes that have this delta, by the user's ids.
+        diameter: the largest distance.
+        diameter_exact: whether it is exact or a lower bound.
+        average: the mean delta of the sampled quadruples.
+        average_distance: the mean distance of two nodes in them.
+        counts: how many of the sampled quadruples have each delta.
+        samples: number of random quadruples.
+        sources: number of random nodes from which the quadruples were drawn.
+    """
+
+    name: str
+    total_nodes: int
+    nodes: int
+    edges: int
+    delta: float
+    exact: bool
+    quadruple: tuple[Any, ...]
+    diameter: int
+    diameter_exact: bool
+    average: float
+    average_distance: float
+    counts: Mapping[float, int]
+    samples: int
+    sources: int
+
+    @property
+    def relative(self) -> float:
+        """Twice delta over the diameter: 0 for a tree, 1 at most."""
+        return 2 * self.delta / self.diameter if self.diameter else 0.0
+
+    @property
+    def relative_average(self) -> float:
+        """Twice the average delta over the average distance: 0 for a tree."""
+        return 2 * self.average / self.average_distance if self.average_distance else 0.0
+
+
+def hyperbolicity(
+    graph: Any, *, samples: int = 50_000, exact: bool | None = None, seed: int = 0
+) -> Hyperbolicity:
+    """Gromov's hyperbolicity of the largest component, in hops.
+
+    Of four nodes, take the three ways to pair them and add the two distances of each: delta is half
+    the difference of the two largest sums. It is 0 for every four nodes of a tree. The delta of a
+    graph is the largest one. Directions and weights of edges do not count.
+
+    Example:
+        >>> import networkx
+        >>> hyperbolicity(networkx.cycle_graph(8)).delta
+        2.0
+
+    Args:
+        graph: a graph, or anything that :func:`hgcn.data.as_graph` takes.
+        samples: number of random quadruples for the average and the distribution, and for a lower
+            bound of delta where the exact value takes too long.
+        exact: find the exact delta. Left open, it is found where the largest block (a part that no
+            single node cuts) has at most 2,500 nodes.
+        seed: of the random nodes.
+    """
+    from hgcn.data.distances import diameter, hop_distances
+    from hgcn.data.four_point import blocks_of, exact_delta, sample_deltas
+
+    graph = as_graph(graph)
+    if samples < 0:
+        raise GraphError(f"Expected `samples` to be 0 or more, got {samples}.")
+    generator = np.random.default_rng(seed)
+    matrix, nodes = _largest_component(graph)
+    start, other = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+
+    # Random nodes, and quadruples of them: a search from each node of each quadruple would take
+    # weeks in a large graph. The average is as unbiased as with fresh nodes.
+    most = min(MOST_SOURCES, max(64, SEARCH_WORK // max(1, len(other))))
+    sources = np.arange(len(nodes))
+    if len(nodes) > most:
+        sources = generator.choice(len(nodes), most, replace=False)
+    hops, farthest = hop_distances(start, other, sources)
+    longest, certain = int(farthest.max()), len(sources) == len(nodes)
+    if not certain:
+        found, certain = diameter(start, other, most)
+        longest = max(longest, found)
+    count = samples if len(nodes) >= 4 else 0
+    sample = sample_deltas(hops, count, generator)
+    best = int(np.flatnonzero(sample.counts).max(initial=0))
+    quadruple = sources[sample.quadruple]
+
+    tree = len(other) == 2 * (len(nodes) - 1)
+    known = tree
+    if not tree and (exact or (exact is None and len(nodes) <= MOST_EXACT_NODES)):
+        blocks = blocks_of(matrix)
+        if exact and len(blocks[0]) > MOST_EXACT_NODES:
+            raise GraphError(
+                f"Expected a largest block of at most {MOST_EXACT_NODES:,} nodes for the exact "
+                f"delta, got {len(blocks[0]):,}: their distances would not fit in memory. "
+                "Sample it instead."
+            )
+        if exact or len(blocks[0]) <= EXACT_NODES:
+            best, quadruple = exact_delta(matrix, blocks, best, quadruple)
+            known = True
+    deltas = np.arange(len(sample.counts)) / 2
+    return Hyperbolicity(
+        name=graph.name,
+        total_nodes=graph.num_nodes,
+        nodes=len(nodes),
+        edges=len(other) // 2,
+        delta=best / 2,
+        exact=known,
+        quadruple=tuple(graph.ids[nodes[quadruple]].tolist()),
+        diameter=longest,
+        diameter_exact=certain,
+        average=float(deltas @ sample.counts) / max(1, count),
+        average_distance=sample.average_distance,
+        counts={float(deltas[i]): int(sample.counts[i]) for i in np.flatnonzero(sample.counts)},
+        samples=count,
+        sources=len(sources),
+    )
+
+
+def _largest_component(graph: Graph) -> tuple[csr_array, Ints]:
+    """The adjacency matrix of the largest component, without loops, and its nodes."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    source, target = graph.edge_index.numpy()
+    proper = source != target
+    source, target = source[proper], target[proper]
+    if graph.directed:
+        source, target = np.concatenate((source, target)), np.concatenate((target, source))
+    shape = (graph.num_nodes, graph.num_nodes)
+    matrix = coo_array((np.ones(len(source), np.int8), (source, target)), shape).tocsr()
+    component = connected_components(matrix, directed=False)[1]
+    nodes = np.flatnonzero(component == np.argmax(np.bincount(component)))
+    return (matrix[nodes][:, nodes] if len(nodes) < graph.num_nodes else matrix), nodes
