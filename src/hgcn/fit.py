@@ -72,7 +72,7 @@ def fit(
             )
         storage.make_folder(folder)
         storage.write_text(folder / "config.toml", wanted.to_toml())
-    return _run(graph, wanted, folder, on_epoch, name)
+    return run_problem(Problem(graph, wanted), folder=folder, on_epoch=on_epoch, preset_name=name)
 
 
 def resume(
@@ -99,7 +99,7 @@ def resume(
         raise RunError("Expected `data`: the run was started on a graph held in memory.")
     else:
         graph = load_source(config)
-    return _run(graph, config, folder, on_epoch, "")
+    return run_problem(Problem(graph, config), folder=folder, on_epoch=on_epoch)
 
 
 def settle(source: str | None, given: Mapping[str, Any]) -> tuple[Config, str]:
@@ -133,15 +133,25 @@ def _mapping(config: Config | Mapping[str, Any] | str | Path | None) -> dict[str
     return read_toml(config) if isinstance(config, (str, Path)) else dict(config)
 
 
-def _run(
-    graph: Graph,
-    config: Config,
-    folder: Path | None,
-    on_epoch: Callable[[Progress], None] | None,
-    preset_name: str,
+def run_problem(
+    problem: Problem,
+    *,
+    folder: Path | None = None,
+    on_epoch: Callable[[Progress], None] | None = None,
+    preset_name: str = "",
+    parts: tuple[str, ...] = ("val", "test"),
 ) -> Run:
+    """Train on a problem and evaluate on some parts of its split.
+
+    Args:
+        problem: the graph, the settled settings, the split.
+        folder: run folder to write or to go on with.
+        on_epoch: called after each epoch.
+        preset_name: of the preset that the settings are from.
+        parts: which parts to evaluate on.
+    """
     start = time.perf_counter()
-    problem = Problem(graph, config)
+    graph, config = problem.graph, problem.config
     predictor = problem.predictor()
     task = problem.task(predictor)
     keeper = None if folder is None else _Keeper(folder, graph)
@@ -158,8 +168,7 @@ def _run(
         "source": config.source or graph.name,
         "preset": preset_name,
         "select": task.select,
-        "val": task.metrics("val"),
-        "test": task.metrics("test"),
+        **{part: task.metrics(part) for part in parts},
         "best_epoch": state.best.epoch,
         "epochs": state.epoch,
         "stopped": state.stopped,

@@ -185,14 +185,21 @@ def _usual(x: Tensor) -> str:
 
 @dataclass(frozen=True)
 class Problem:
-    """A graph with settled settings: what a run trains and evaluates."""
+    """A graph with settled settings: what a run trains and evaluates.
+
+    Attributes:
+        given: a split to use in place of the one that the settings ask for.
+    """
 
     graph: Graph
     config: Config
+    given: LinkSplit | NodeSplit | None = None
 
     @cached_property
     def split(self) -> LinkSplit | NodeSplit:
-        """The split that the settings ask for; the same for the same seed."""
+        """The split that is given, or that the settings ask for; the same for the same seed."""
+        if self.given is not None:
+            return self.given
         config = self.config
         shares = (config.val_share, config.test_share)
         seed = config.split_seed or 0
