@@ -154,7 +154,7 @@ def _fetch(name: str, progress: bool, server: str) -> Path:
     cache = cache_folder()
     folder, raw = cache / "datasets" / name, cache / "raw" / name
     with writable(folder.parent), locked(folder.parent / f"{name}.lock"):
-        if not folder.is_dir():  # another process may have been first
+        if not (folder / "edges.csv").is_file():  # another process may have been first
             for place, sha256 in files.items():
                 target = raw / place.rsplit("/", 1)[-1]
                 download(f"{server}/{place}", target, sha256=sha256, progress=progress)

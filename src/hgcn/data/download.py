@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import re
+import ssl
 import sys
 import time
 import urllib.error
@@ -130,7 +131,7 @@ def _receive(url: str, part: Path, timeout: float, advance: Callable[[int, int],
         if isinstance(error.reason, TimeoutError):
             raise _Broken(f"no answer within {timeout:g} s") from error
         raise _Broken(f"{error.reason}") from error
-    except (HTTPException, ConnectionError) as error:
+    except (HTTPException, ConnectionError, ssl.SSLError) as error:
         raise _Broken(f"a broken connection ({type(error).__name__})") from error
 
 
@@ -187,8 +188,6 @@ def writable(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         yield
     except OSError as error:
-        if isinstance(error, ConnectionError | TimeoutError | urllib.error.URLError):
-            raise
         raise DataError(
             f"Expected to write in the folder {folder}, got: {error.strerror or error}. "
             "Set HGCN_CACHE to a folder with room that you may write in."
