@@ -1,0 +1,140 @@
+"""The lists of runs, the store, and that every printed number has a run behind it."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from hgcn.commands.reproduce import fill
+from hgcn.config import MODEL_NAMES, Config
+from hgcn.errors import RunError
+from hgcn.experiments import EXPERIMENTS, Cell, Store, paper
+from hgcn.experiments.cells import INDUCTIVE, SHALLOW, SOURCES, VARIANTS
+from hgcn.experiments.reproduce import missing, reproduce, seconds_left
+from hgcn.experiments.tables import blocks, table1_markdown, value
+
+ROOT = Path(__file__).parents[2]
+PRESETS = sorted((ROOT / "src" / "hgcn" / "presets").glob("*.toml"))
+
+
+def record(cell: Cell, seed: int, score: float) -> dict[str, object]:
+    return {
+        "key": cell.key(seed),
+        "config": cell.request(seed),
+        "test": {"roc_auc": score, "f1": score},
+        "distortion": {"average": 0.5, "worst": 2.0},
+        "seconds": 10.0,
+    }
+
+
+def test_table_1_has_every_cell_of_the_paper_but_ppi_classes() -> None:
+    ours = {(c.row, c.dataset, c.task) for c in EXPERIMENTS["table1"]()}
+    theirs = {key for key in paper.TABLE1 if key[1:] != ("ppi", "node")}
+    assert ours == theirs
+    assert not any(c.row in SHALLOW and c.dataset in INDUCTIVE for c in EXPERIMENTS["table1"]())
+
+
+def test_the_paper_has_eleven_methods_and_the_ablation_five_rows() -> None:
+    assert {key[0] for key in paper.TABLE1} == set(MODEL_NAMES)
+    assert {key[0] for key in paper.ABLATION} == set(VARIANTS)
+
+
+@pytest.mark.parametrize("name", EXPERIMENTS)
+def test_every_request_is_a_valid_configuration(name: str) -> None:
+    for cell in EXPERIMENTS[name]():
+        request = cell.request(seed=3)
+        config = Config(**request)
+        assert (config.seed, config.task, config.source) == (3, cell.task, cell.source)
+        assert config.dim == 16
+
+
+@pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)
+def test_a_preset_names_a_cell_and_leaves_the_protocol_alone(path: Path) -> None:
+    source, task, model = path.stem.split("-", 2)
+    assert model in MODEL_NAMES
+    settings = set(Cell("table1", model, *_column(source, task), {"model": model}).request(0))
+    assert not settings & {"split_seed", "val_share", "test_share", "device", "dtype"}
+
+
+def _column(source: str, task: str) -> tuple[str, str]:
+    return next((d, t) for (d, t), s in SOURCES.items() if (s, t) == (source, task))
+
+
+def test_keys_differ_by_what_is_run_and_by_nothing_else() -> None:
+    one = Cell("table1", "hgcn", "cora", "link", {"model": "hgcn"})
+    same = Cell("ablation", "other name", "cora", "link", {"model": "hgcn"})
+    other = Cell("table1", "hgcn", "cora", "link", {"model": "hgcn", "dropout": 0.123})
+    assert one.key(0) == same.key(0)
+    assert len({one.key(0), one.key(1), other.key(0)}) == 3
+
+
+def test_the_store_keeps_lines_and_drops_one_cut_off(tmp_path: Path) -> None:
+    cell = EXPERIMENTS["table1"]()[0]
+    path = tmp_path / "deep" / "runs.jsonl"
+    store = Store(path)
+    store.add(record(cell, 0, 0.5))
+    with path.open("a") as file:
+        file.write('{"key": "cut')
+    again = Store(path)
+    assert set(again.records) == {cell.key(0)}
+    again.add(record(cell, 1, 0.7))
+    assert len(path.read_text().splitlines()) == 2
+    result = value(Store(path), cell, seeds=2)
+    assert result is not None
+    assert str(result) == "60.0 ± 14.1"
+
+
+def test_a_foreign_line_is_refused_with_its_number(tmp_path: Path) -> None:
+    path = tmp_path / "runs.jsonl"
+    path.write_text('{"key": "a"}\nnonsense\n')
+    with pytest.raises(RunError, match="line 2"):
+        Store(path)
+
+
+def test_what_is_in_the_store_is_not_run_again(tmp_path: Path) -> None:
+    cells = EXPERIMENTS["ablation"]()
+    store = Store(tmp_path / "runs.jsonl")
+    assert len(missing(cells, 2, store)) == 20
+    store.add(record(cells[0], 0, 0.9))
+    jobs = missing(cells, 2, store)
+    assert len(jobs) == 19
+    assert [job.seed for job in jobs] == sorted(job.seed for job in jobs)
+    assert seconds_left(jobs[:1], Store(tmp_path / "none")) > 0
+
+
+def test_missing_cells_are_shown_as_missing(tmp_path: Path) -> None:
+    table = table1_markdown(Store(tmp_path / "none.jsonl"), seeds=10)
+    assert table.count("missing") == len(EXPERIMENTS["table1"]())
+
+
+def test_a_small_reproduction_runs_and_fills_its_cell(tmp_path: Path) -> None:
+    tiny = {"model": "mlp", "epochs": 3, "eval_every": 1}
+    cell = Cell("table1", "mlp", "disease", "node", tiny)
+    store = Store(tmp_path / "runs.jsonl")
+    assert reproduce([cell], seeds=1, store=store, processes=1) == []
+    (line,) = (tmp_path / "runs.jsonl").read_text().splitlines()
+    result = json.loads(line)
+    assert result["config"]["epochs"] == 3
+    assert 0 <= result["test"]["f1"] <= 1
+    assert result["distortion"]["average"] > 0
+    assert reproduce([cell], seeds=1, store=store, processes=1) == []
+    assert len((tmp_path / "runs.jsonl").read_text().splitlines()) == 1
+
+
+def test_tables_replace_what_is_between_markers() -> None:
+    text = "a\n<!-- begin table1 -->\nold\n<!-- end table1 -->\nb\n"
+    assert fill(text, {"table1": "new", "x": "y"}) == (
+        "a\n<!-- begin table1 -->\n\nnew\n\n<!-- end table1 -->\nb\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["docs/results.md", "README.md"])
+def test_printed_tables_are_those_of_the_store(name: str) -> None:
+    text = (ROOT / name).read_text()
+    seeds = re.search(r"<!-- seeds (\d+) -->", text)
+    assert seeds is not None, "the document says for how many seeds its tables are"
+    tables = blocks(Store(ROOT / "results" / "runs.jsonl"), int(seeds[1]))
+    assert fill(text, tables) == text
