@@ -34,6 +34,7 @@ class Predictor(nn.Module):
         self, config: Config, *, in_channels: int, num_nodes: int, num_classes: int
     ) -> None:
         super().__init__()
+        self.num_classes = num_classes
         options = {
             name: None if value == "none" else value
             for name in MODEL_OPTIONS

@@ -86,24 +86,31 @@ class Run:
             self._graph = graph
         return self._graph
 
-    def _input(self, graph: Any) -> Graph:
-        if graph is None:
-            return self.graph
-        from hgcn.data.convert import as_graph
+    def resolve(self, graph: Any = None) -> Graph:
+        """The graph that is meant: the run's own if none is given, else one it can be applied to.
 
-        graph = as_graph(graph)
-        if not self.predictor.encoder.inductive and graph.num_nodes != self.num_nodes:
-            raise GraphError(
-                f"Expected the {self.num_nodes} nodes that {self.config.model} was trained on, got "
-                f"{graph.num_nodes}: it learns a vector for each node. Train an inductive model, "
-                "such as hgcn, to embed other graphs."
-            )
+        Args:
+            graph: anything that :func:`hgcn.load` or :func:`hgcn.data.as_graph` takes.
+        """
+        if graph is None or graph is self._graph:
+            return self.graph
+        from hgcn.data import as_graph, load
+
+        graph = load(graph) if isinstance(graph, (str, Path)) else as_graph(graph)
+        if not self.predictor.encoder.inductive:
+            own = self.environment.get("data_sha256")
+            if graph.num_nodes != self.num_nodes or own not in (None, graph.fingerprint()):
+                raise GraphError(
+                    f"Expected the graph that {self.config.model} was trained on, got another one: "
+                    "it learns a vector for each node. Train an inductive model, such as hgcn, to "
+                    "embed other graphs."
+                )
         return graph
 
     @torch.no_grad()
     def embedding_layers(self, graph: Any = None) -> list[Tensor]:
         """Embeddings after each layer, from the features to the output, in normal coordinates."""
-        graph = self._input(graph)
+        graph = self.resolve(graph)
         device, dtype = self.config.device, getattr(torch, self.config.dtype)
         x = self.features(graph).to(device=device, dtype=dtype)
         weight = graph.edge_weight
@@ -143,10 +150,10 @@ class Run:
         """Embeddings with ids, as a table."""
         import polars as pl
 
-        graph = self._input(graph)
+        graph = self.resolve(graph)
         z = self.embeddings(graph, coordinates=coordinates).numpy()
         columns = {f"z{k}": z[:, k] for k in range(z.shape[1])}
-        return pl.DataFrame({"id": pl.Series(graph.ids.tolist(), strict=False), **columns})
+        return pl.DataFrame({"id": _id_column(graph), **columns})
 
     @torch.no_grad()
     def predict_nodes(self, graph: Any = None) -> Tensor:
@@ -154,10 +161,27 @@ class Run:
         z = self.embedding_layers(graph)[-1].to(self.config.device)
         return self.predictor.classes(z).softmax(-1).cpu()
 
+    def class_table(self, graph: Any = None) -> pl.DataFrame:
+        """The most probable class of each node with its probability, and those of all classes."""
+        import polars as pl
+
+        graph = self.resolve(graph)
+        chance = self.predict_nodes(graph)
+        best, number = chance.max(-1)
+        names = self.class_names or tuple(map(str, range(chance.shape[1])))
+        return pl.DataFrame(
+            {
+                "id": _id_column(graph),
+                "class": [names[k] for k in number.tolist()],
+                "probability": best.numpy(),
+                **{f"p({name})": chance[:, k].numpy() for k, name in enumerate(names)},
+            }
+        )
+
     @torch.no_grad()
     def predict_links(self, pairs: Any, graph: Any = None) -> Tensor:
         """Probabilities ``[M]`` of links between pairs of nodes ``[2, M]``, numbered from 0."""
-        graph = self._input(graph)
+        graph = self.resolve(graph)
         pairs = torch.as_tensor(pairs)
         if pairs.dim() != 2 or len(pairs) != 2 or pairs.is_floating_point():
             raise GraphError(
@@ -173,6 +197,14 @@ class Run:
         z = self.embedding_layers(graph)[-1].to(self.config.device)
         return self.predictor.links(z, pairs.to(z.device)).sigmoid().cpu()
 
+    def top_links(
+        self, k: int, graph: Any = None, *, per_node: bool = False
+    ) -> tuple[Tensor, Tensor]:
+        """The k most probable links that a graph has not; see :func:`hgcn.predict.top_links`."""
+        from hgcn.predict import top_links
+
+        return top_links(self, k, graph, per_node=per_node)
+
     def evaluate(self, graph: Any = None) -> dict[str, float]:
         """Scores on the run's own test part, or on another graph, all of which is then a test.
 
@@ -183,7 +215,7 @@ class Run:
             return Problem(self.graph, self.config).task(self.predictor).metrics("test")
         from hgcn.predict import evaluate_on
 
-        return evaluate_on(self, self._input(graph))
+        return evaluate_on(self, self.resolve(graph))
 
     def save(self, path: str | Path) -> Path:
         """Write the run folder; docs/run_folder.md describes its files."""
@@ -204,12 +236,17 @@ class Run:
         weights = self.predictor.state_dict()
         storage.write_tree(path / "model.safetensors", {"about": about, "weights": weights})
         if self._graph is not None:
-            with storage.replacing(path / "embeddings.parquet") as temporary:
-                self.embedding_table().write_parquet(temporary)
+            storage.write_table(path / "embeddings.parquet", self.embedding_table())
         self.environment["files"] = {name: storage.checksum(path / name) for name in SEALED}
         storage.write_json(path / "environment.json", self.environment)
         self.path = path
         return path
+
+
+def _id_column(graph: Graph) -> pl.Series:
+    import polars as pl
+
+    return pl.Series(graph.ids.tolist(), strict=False)
 
 
 def load_run(path: str | Path) -> Run:

@@ -9,11 +9,14 @@ import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
 from hgcn.errors import RunError
+
+if TYPE_CHECKING:
+    import polars as pl
 
 
 @contextlib.contextmanager
@@ -56,6 +59,15 @@ def write_text(path: Path, text: str) -> None:
 def write_json(path: Path, content: Any) -> None:
     """Write a JSON file at once."""
     write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_table(path: Path, table: pl.DataFrame) -> None:
+    """Write a table at once: as CSV if the ending says so, else as Parquet."""
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        if path.suffix.lower() == ".csv":
+            table.write_csv(file)
+        else:
+            table.write_parquet(file)
 
 
 def read_json(path: Path) -> Any:

@@ -1,0 +1,99 @@
+"""What the commands that use a trained run share: the run, another graph, tables of results."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hgcn.errors import ConfigError, DataError
+from hgcn.text import one_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from hgcn.data import Graph
+    from hgcn.run import Run
+
+ENDINGS = (".parquet", ".csv")
+SHOWN = 20
+"""Rows of a table in the terminal; the others are for files."""
+
+
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Add the run folder, and another graph to apply the run to."""
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("run", metavar="RUN", help="run folder, as `hgcn train` writes it")
+    group = parser.add_argument_group("another graph than the run's own")
+    group.add_argument("--graph", metavar="SOURCE", help="dataset name, edge list or folder")
+    group.add_argument("--features", metavar="FILE", help="its node features")
+    group.add_argument("--labels", metavar="NAME", help="its node labels")
+
+
+def add_output(parser: argparse.ArgumentParser, required: bool) -> None:
+    """Add the file to write."""
+    help_ = "file to write, .parquet or .csv"
+    if not required:
+        help_ += "; without, a table in the terminal, or CSV in a pipe"
+    parser.add_argument("-o", "--out", metavar="FILE", required=required, help=help_)
+
+
+def open_run(arguments: argparse.Namespace) -> tuple[Run, Graph | None]:
+    """The run, and the other graph if one is given."""
+    from hgcn.run import load_run
+
+    options = {name: getattr(arguments, name) for name in ("features", "labels")}
+    options = {name: value for name, value in options.items() if value is not None}
+    if arguments.graph is None and options:
+        flags = " and ".join(f"--{name}" for name in options)
+        raise ConfigError(f"Expected --graph beside {flags}: they belong to another graph.")
+    run = load_run(arguments.run)
+    if arguments.graph is None:
+        return run, None
+    from hgcn.data import load
+
+    if run.config.directed is not None:
+        options["directed"] = run.config.directed
+    return run, run.resolve(load(arguments.graph, **options))
+
+
+def check_output(name: str | None) -> Path | None:
+    """The file to write; refused before the work if its ending or folder is wrong."""
+    if name is None:
+        return None
+    path = Path(name)
+    if path.suffix.lower() not in ENDINGS:
+        raise ConfigError(one_of("the ending of --out", path.suffix, ENDINGS))
+    if not path.parent.is_dir():
+        raise DataError(
+            f"Expected the folder {path.parent} to write {path.name} to: there is none."
+        )
+    return path
+
+
+def deliver(table: pl.DataFrame, path: Path | None) -> None:
+    """Write a table to a file, or show it."""
+    if path is not None:
+        from hgcn.storage import write_table
+
+        write_table(path, table)
+        sys.stderr.write(f"{path}: {table.height:,} rows\n")
+    elif sys.stdout.isatty():
+        _show(table)
+    else:
+        sys.stdout.write(table.write_csv())
+
+
+def _show(table: pl.DataFrame) -> None:
+    from hgcn.display import output, rows_table
+
+    console = output()
+    rows = [[_cell(value) for value in row] for row in table.head(SHOWN).iter_rows()]
+    console.print(rows_table(table.columns, rows))
+    if table.height > SHOWN:
+        console.print(f"{table.height - SHOWN:,} more rows; -o FILE writes all.", highlight=False)
+
+
+def _cell(value: Any) -> str:
+    return f"{value:.4f}" if isinstance(value, float) else str(value)

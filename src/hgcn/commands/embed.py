@@ -1,0 +1,37 @@
+"""`hgcn embed`: embeddings of a trained run as a table."""
+
+from __future__ import annotations
+
+import argparse
+
+from hgcn.commands._run import add_output, add_run, check_output, deliver, open_run
+
+EXAMPLES = """\
+examples:
+  hgcn embed runs/cora -o cora.parquet
+  hgcn embed runs/cora -o disk.csv --coordinates ball
+  hgcn embed runs/cora -o new.parquet --graph edges.csv --features nodes.csv
+
+A row for each node: its id, then z0, z1, ...
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare arguments."""
+    add_run(parser)
+    add_output(parser, required=True)
+    parser.add_argument(
+        "--coordinates",
+        metavar="normal|hyperboloid|ball",
+        default="normal",
+        help="logarithms at the origin, the hyperboloid, or the Poincaré ball (normal)",
+    )
+    parser.epilog = EXAMPLES
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Write the embeddings."""
+    path = check_output(arguments.out)
+    trained, graph = open_run(arguments)
+    deliver(trained.embedding_table(graph, coordinates=arguments.coordinates), path)
+    return 0

@@ -1,0 +1,36 @@
+"""`hgcn evaluate`: scores of a trained run."""
+
+from __future__ import annotations
+
+import argparse
+
+from hgcn.commands._run import add_run, open_run
+
+EXAMPLES = """\
+examples:
+  hgcn evaluate runs/cora                 scores on the run's own test part
+  hgcn evaluate runs/cora --graph pubmed  scores on a graph it has never seen
+
+Of another graph, all labelled nodes are classified; or a tenth of its edges is hidden and
+predicted from the others.
+"""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare arguments."""
+    add_run(parser)
+    parser.epilog = EXAMPLES
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Evaluate as asked."""
+    trained, graph = open_run(arguments)
+    scores = trained.evaluate(graph)
+
+    from hgcn.display import output, percent, rows_table, score_name
+
+    where = "its own test part" if graph is None else str(arguments.graph)
+    title = f"{arguments.run}: {trained.config.task} prediction with {trained.config.model}"
+    rows = [[score_name(name), percent(value)] for name, value in scores.items()]
+    output().print(rows_table(["score", f"on {where}"], rows, title))
+    return 0
