@@ -207,9 +207,9 @@ def _disk_radius(chance: float, alpha: float) -> float:
     excess = alpha / (alpha - 0.5)
     # The limit for large disks (Krioukov et al., Eq. 22) is an upper bound.
     low, high = 0.0, 5 + 2 * math.log(2 / math.pi * excess**2 / chance)
-    for _ in range(50):
+    for _ in range(40):
         disk = (low + high) / 2
-        rim = np.linspace(0, disk, 401)
+        rim = np.linspace(0, disk, 201)
         share = np.diff((np.cosh(alpha * rim) - 1) / (math.cosh(alpha * disk) - 1))
         radius = (rim[1:] + rim[:-1]) / 2
         mean = share @ _reach(radius[:, None], radius[None], disk) @ share / np.pi
