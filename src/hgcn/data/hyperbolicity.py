@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +24,11 @@ MOST_EXACT_NODES = 30_000
 MOST_SOURCES = 4_096
 SEARCH_WORK = 2**34
 """Edges that may be followed to find distances for sampling: about a minute."""
+TREE_LIKE, RANDOM = 0.05, 0.12
+"""Bounds of the relative average, between trees, real networks and random graphs.
+
+docs/hyperbolicity.md has the measurements behind them.
+"""
 
 
 @dataclass(frozen=True)
@@ -70,6 +75,65 @@ class Hyperbolicity:
     def relative_average(self) -> float:
         """Twice the average delta over the average distance: 0 for a tree."""
         return 2 * self.average / self.average_distance if self.average_distance else 0.0
+
+    @property
+    def advice(self) -> str:
+        """Whether hyperbolic geometry is likely to help, in plain words."""
+        if self.samples == 0:
+            return "Too few nodes or samples to say whether hyperbolic geometry should help."
+        value = f"{self.relative_average:.3f}"
+        if self.relative_average < TREE_LIKE:
+            return (
+                f"Tree-like ({value} is below {TREE_LIKE}): hyperbolic geometry should help, most "
+                "of all in few dimensions."
+            )
+        if self.relative_average < RANDOM:
+            return (
+                f"Partly tree-like ({value} is between {TREE_LIKE} and {RANDOM}, as in citation, "
+                "flight and e-mail networks): hyperbolic geometry may help. Compare with a "
+                "Euclidean model."
+            )
+        return (
+            f"Not tree-like ({value} is {RANDOM} or more, as in random graphs and grids): do not "
+            "expect hyperbolic geometry to help."
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, for JSON."""
+        return {
+            **asdict(self),
+            "relative": self.relative,
+            "relative_average": self.relative_average,
+            "advice": self.advice,
+        }
+
+    def __str__(self) -> str:
+        kind = "exact" if self.exact else "at least: the largest one sampled"
+        shares = "   ".join(
+            f"{delta:g}: {100 * count / self.samples:.3g} %" for delta, count in self.counts.items()
+        )
+        drawn = f"{self.samples:,} random quadruples"
+        if self.sources < self.nodes:
+            drawn += f" of {self.sources:,} random nodes"
+        rows = [
+            ("delta", f"{self.delta:g}", kind),
+            ("diameter", f"{self.diameter:,}", "" if self.diameter_exact else "at least"),
+            ("relative delta", f"{self.relative:.3f}", "2 delta / diameter"),
+            ("average delta", f"{self.average:.3f}", drawn),
+            ("average distance", f"{self.average_distance:.2f}", "in the same quadruples"),
+            ("relative average", f"{self.relative_average:.3f}", "2 average delta / distance"),
+        ]
+        lines = [
+            f"{self.name}: {self.nodes:,} of {self.total_nodes:,} nodes in the largest component, "
+            f"{self.edges:,} edges",
+            "",
+            *(f"  {name:<18}{value:>8}   {note}".rstrip() for name, value, note in rows),
+            f"  {'distribution':<18}   {shares}",
+            f"  {'largest at nodes':<18}   {', '.join(map(str, self.quadruple))}",
+            "",
+            self.advice,
+        ]
+        return "\n".join(lines)
 
 
 def hyperbolicity(

@@ -1,0 +1,126 @@
+"""The command ``hgcn``: a table of commands, each in a module that is imported when it is called.
+
+A module of a command offers ``configure(parser)``, which adds arguments and examples, and
+``run(arguments)``, which returns the exit code. It may raise :class:`hgcn.errors.HGCNError`: the
+message becomes one line on stderr, and the exit code 2.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO, cast
+
+from hgcn import __version__
+from hgcn.errors import HGCNError
+from hgcn.text import near_miss
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+COMMANDS = {
+    "datasets": "list the data sets, and which of them are here",
+    "hyperbolicity": "measure how tree-like a graph is",
+    "train": "train a network and write a run folder",
+    "evaluate": "scores of a run, on its own test part or on another graph",
+    "embed": "write the embeddings of a run, with ids, to a file",
+    "predict": "classes, probabilities of links, or missing links",
+    "compare": "put runs side by side",
+}
+"""Name and help of each command; its module is ``hgcn.commands.NAME``."""
+
+FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
+"""Exit codes. A command uses 1 for a negative answer; 130 is the shell's for Ctrl-C."""
+
+
+class Command(Protocol):
+    """What a module in ``hgcn.commands`` offers."""
+
+    def configure(self, parser: argparse.ArgumentParser) -> None:
+        """Add arguments, a description and examples."""
+
+    def run(self, arguments: argparse.Namespace) -> int:
+        """Do the work and return the exit code."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line and return its exit code; argparse may exit on its own."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _run(words)
+    except HGCNError as error:
+        say_error(str(error))
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has enough, as in `hgcn datasets | head -1`. Python would complain once more
+        # when it flushes stdout at the end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+
+
+def say_error(message: str) -> None:
+    """One line on stderr, red on a terminal."""
+    line = " ".join(f"hgcn: {message}".split())
+    colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
+    print(f"\033[31m{line}\033[0m" if colour else line, file=sys.stderr)
+
+
+def console(**options: Any) -> Console:
+    """Where to print tables: as wide as the terminal, and as wide as the table in a pipe."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else 10_000
+    return Console(width=width, highlight=False, **options)
+
+
+class _Parser(argparse.ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        end = "" if message.endswith((".", "?")) else "."
+        say_error(f"{message}{end} Try `{self.prog} --help`.")
+        raise SystemExit(BAD_INPUT)
+
+
+def _run(words: list[str]) -> int:
+    parser = _Parser(
+        prog="hgcn",
+        description="Hyperbolic graph learning: data, training and results.",
+        epilog="commands:\n"
+        + "\n".join(f"  {name:<16}{text}" for name, text in COMMANDS.items())
+        + "\n\n`hgcn COMMAND --help` explains a command and has examples.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"hgcn {__version__}")
+    parser.add_argument("command", metavar="COMMAND", help="one of the commands below")
+    parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="...", help="its arguments")
+    if not words:
+        parser.print_help()
+        return BAD_INPUT
+    chosen = parser.parse_args(words)
+    name = chosen.command
+    if name not in COMMANDS:
+        parser.error(f"unknown command {name!r}.{near_miss(name, COMMANDS)}")
+    warnings.showwarning = _show_warning
+    command = cast(Command, import_module(f"hgcn.commands.{name}"))
+    own = _Parser(prog=f"hgcn {name}", formatter_class=argparse.RawDescriptionHelpFormatter)
+    command.configure(own)
+    code = command.run(own.parse_args(chosen.arguments))
+    sys.stdout.flush()
+    return code
+
+
+def _show_warning(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    file: TextIO | None = None,
+    line: str | None = None,
+) -> None:
+    """A warning without the line of code it comes from, which a user of the command never saw."""
+    print(f"hgcn: warning: {message}", file=file or sys.stderr)
