@@ -22,14 +22,13 @@ def load_array(path: Path) -> Any:
     if not path.is_file():
         raise DataError(f"Expected a file, got none ({path}).")
     try:
-        if path.suffix == ".npy":
-            return np.load(path, allow_pickle=False)
-        with np.load(path, allow_pickle=False) as file:
-            if not isinstance(file, np.lib.npyio.NpzFile):
-                raise DataError(f"Expected an .npz archive, got a single array ({path}).")
-            names = file.files
-            if "format" not in names:
-                return _only_array(file, path)
+        # Opened here, as NumPy leaves a file open that it cannot read.
+        with path.open("rb") as opened:
+            content = np.load(opened, allow_pickle=False)
+            if not isinstance(content, np.lib.npyio.NpzFile):
+                return content
+            if "format" not in content.files:
+                return _only_array(content, path)
         return _load_sparse(path)
     except DataError:
         raise

@@ -15,7 +15,7 @@ from hgcn.data.clean import clean_edges
 from hgcn.data.edges import Edges
 from hgcn.data.encode import encode_classes, encode_features, plain_column
 from hgcn.data.graph import Graph, count
-from hgcn.data.ids import as_array
+from hgcn.data.ids import Ints, as_array
 from hgcn.data.nodes import (
     Keyed,
     Rows,
@@ -69,8 +69,7 @@ def assemble(opened: Opened, given: Mapping[str, Any], directed: bool | None) ->
         notes += [f"Labels: {count(missing, 'node')} without one."] * bool(missing)
     if groups is not None:
         fields["graph_ids"], names, missing = _classes(groups, ids, "graph ids")
-        if missing:
-            raise DataError(f"Expected a graph id for each node, got none for {missing} of them.")
+        _check_groups(fields["graph_ids"].numpy(), ids, ends, edges)
         columns["graph"] = np.array(names)[fields["graph_ids"].numpy()]
     source, target = np.split(ends, 2)
     keep_direction = bool(edges.directed if directed is None else directed)
@@ -113,6 +112,22 @@ def with_rows(graph: Graph, given: Mapping[str, Any]) -> Graph:
             labels = {"y": classes, "class_names": names}
             fields |= labels if what == "labels" else {"graph_ids": classes}
     return graph.replace(**fields)
+
+
+def _check_groups(group: Ints, ids: pl.Series, ends: Ints, edges: Edges) -> None:
+    if (group < 0).any():
+        at = int((group < 0).argmax())
+        raise DataError(
+            f"Expected a graph id for each node, got none for {ids[at]}; "
+            f"{count(int((group < 0).sum()), 'such node')}."
+        )
+    source, target = np.split(group[ends], 2)
+    if (source != target).any():
+        row = int((source != target).argmax())
+        raise DataError(
+            f"Expected each edge to stay inside one graph, got one between two ({edges.place(row)})"
+            f"; {count(int((source != target).sum()), 'such edge')}."
+        )
 
 
 def _features(

@@ -97,12 +97,15 @@ def _weights(weight: pl.Series, place: Callable[[int], str]) -> Floats:
 
     numbers = weight.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
     # Beyond the range of float32 a weight would turn into 0 or infinity.
-    wrong = ~((numbers.astype(np.float32) > 0) & np.isfinite(numbers.astype(np.float32)))
+    with np.errstate(over="ignore"):
+        small = numbers.astype(np.float32)
+    wrong = ~((small > 0) & np.isfinite(small))
     if wrong.any():
         row = int(wrong.argmax())
         got = "nothing" if weight[row] in (None, "") else weight[row]
         raise DataError(
-            f"Expected a weight above zero, got {got} ({place(row)}). Remove edges that have none."
+            f"Expected a weight above zero and not infinite, got {got} ({place(row)}). "
+            "Remove edges that have none."
         )
     return numbers
 

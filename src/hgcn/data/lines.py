@@ -82,10 +82,11 @@ class Text:
         filled = []
         for line, fields in self.records():
             if fields and len(fields) != width:
+                hint = f"A field with {DELIMITERS[self.delimiter]} in it needs quotes."
                 raise DataError(
                     f"Expected {count(width, 'field')}, as in the first line, got {len(fields)} "
-                    f"({self.path}, line {line}). A field with {DELIMITERS[self.delimiter]} "
-                    f"in it needs quotes."
+                    f"({self.path}, line {line}). "
+                    + (hint if len(fields) > width else "Is something missing there?")
                 )
             filled.append(bool(fields))
         return filled

@@ -28,6 +28,8 @@ def load_network(path: Path) -> Any:
         if path.suffix == ".gml":
             return _read_gml(path)
         content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict) or "nodes" not in content:
+            raise ValueError('there is no list "nodes" beside "links" or "edges"')
         links = "links" if "links" in content else "edges"
         return nx.node_link_graph(content, edges=links)
     except json.JSONDecodeError as error:

@@ -16,9 +16,13 @@ if TYPE_CHECKING:
     import polars as pl
 
 # By ending of the file, the first that the first line contains.
-SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t", ".txt": "\t ,", ".edges": "\t ,"}
+LOOSE = (".txt", ".edges", ".edgelist")
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"} | dict.fromkeys(LOOSE, "\t ,")
 PARQUET = (".parquet", ".pq")
 TABLE_ENDINGS = (*SEPARATORS, *PARQUET)
+
+
+_NO_HEADER = " If the first line is no header, say so: Table(path, header=False)."
 
 
 @dataclass(frozen=True)
@@ -67,15 +71,13 @@ def read_table(table: Table, guess: Callable[[list[list[str]]], bool | None]) ->
         raise DataError(f"Expected a file, got none ({path}).{near_miss(path.name, near)}")
     if _ending(path) not in TABLE_ENDINGS and table.delimiter is None:
         raise DataError(
-            one_of("ending of a table", _ending(path), TABLE_ENDINGS)
-            + f" ({path}). If it is text, say how its fields are separated: Table(path, delimiter=)"
+            f"Expected a table ending in {', '.join(TABLE_ENDINGS)}, got {_ending(path)!r} "
+            f"({path}). If it is text, say what separates its fields: Table(path, delimiter=...)."
         )
     frame = _read_parquet(path) if _ending(path) in PARQUET else _read_text(path, table, guess)
     if not frame.data.height:
-        raise DataError(
-            f"Expected rows below the header, got none ({path}). "
-            "If the first line is no header, say so: Table(path, header=False)."
-        )
+        hint = "" if frame.header is None or _ending(path) in PARQUET else _NO_HEADER
+        raise DataError(f"Expected rows below the header, got none ({path}).{hint}")
     return _pick(frame, table.columns)
 
 
@@ -110,8 +112,8 @@ def _read_text(path: Path, table: Table, guess: Callable[[list[list[str]]], bool
     import polars as pl
 
     data = read_bytes(path)
-    loose = _ending(path) in (".txt", ".edges")
-    text = Text(str(path), data, table.delimiter or ",", "#" if loose else None)
+    comment = "#" if _ending(path) in LOOSE else None
+    text = Text(str(path), data, table.delimiter or ",", comment)
     if table.delimiter is None:
         first = _first_line(text)
         fitting = [sign for sign in SEPARATORS[_ending(path)] if sign in first]

@@ -1,0 +1,138 @@
+import numpy as np
+import pytest
+import torch
+
+from hgcn.data import Graph
+from hgcn.data.graph import count, csr_matrix, select_rows
+from hgcn.errors import GraphError
+
+
+def small(**fields: object) -> Graph:
+    """A path 0 - 1 - 2 and the isolated node 3."""
+    given: dict[str, object] = {
+        "x": torch.arange(8.0).view(4, 2),
+        "y": torch.tensor([0, 1, 1, -1]),
+        "edge_weight": torch.tensor([1.0, 1.0, 2.0, 2.0]),
+        "ids": np.array(["a", "b", "c", "d"]),
+        "columns": {"age": np.array([1, 2, 3, 4])},
+        "split": {"train": torch.tensor([0, 2]), "test": torch.tensor([1])},
+    }
+    edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+    return Graph(edges, 4, **(given | fields))  # type: ignore[arg-type]
+
+
+def test_numbers() -> None:
+    graph = small()
+    assert (graph.num_edges, graph.num_features, graph.num_classes, graph.num_graphs) == (
+        2,
+        2,
+        2,
+        1,
+    )
+    assert repr(graph) == "Graph(4 nodes, 2 edges, 2 features, 2 classes)"
+    assert small(directed=True).num_edges == 4
+    assert [count(1, "class"), count(2, "class"), count(1000, "node")] == [
+        "1 class",
+        "2 classes",
+        "1,000 nodes",
+    ]
+
+
+def test_ids_are_numbers_unless_given() -> None:
+    assert Graph(torch.zeros(2, 0, dtype=torch.int64), 3).ids.tolist() == [0, 1, 2]
+
+
+def test_fields_cannot_be_set() -> None:
+    with pytest.raises(AttributeError):
+        small().num_nodes = 5  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        small().columns["age"] = np.zeros(4)  # type: ignore[index]
+
+
+def test_pairs_are_each_edge_once() -> None:
+    assert small().pairs().tolist() == [[0, 1], [1, 2]]
+    directed = small(directed=True)
+    assert directed.pairs().tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_subgraph_renumbers_everything(sparse: bool) -> None:
+    x = torch.arange(8.0).view(4, 2)
+    graph = small(x=sparse_copy(x) if sparse else x)
+    part = graph.subgraph(torch.tensor([2, 1]))
+    assert part.ids.tolist() == ["c", "b"]
+    assert part.edge_index.tolist() == [[1, 0], [0, 1]]
+    assert part.edge_weight is not None
+    assert part.edge_weight.tolist() == [2.0, 2.0]
+    assert part.x is not None
+    assert part.x.to_dense().tolist() == [[4.0, 5.0], [2.0, 3.0]]
+    assert part.y is not None
+    assert part.y.tolist() == [1, 1]
+    assert part.columns["age"].tolist() == [3, 2]
+    assert part.split is not None
+    assert {name: nodes.tolist() for name, nodes in part.split.items()} == {
+        "train": [0],
+        "test": [1],
+    }
+
+
+def test_subgraph_takes_a_mask() -> None:
+    mask = torch.tensor([False, True, True, False])
+    assert small().subgraph(mask).ids.tolist() == ["b", "c"]
+
+
+def sparse_copy(x: torch.Tensor) -> torch.Tensor:
+    row, column = x.nonzero(as_tuple=True)
+    start = torch.cat((torch.zeros(1), torch.bincount(row, minlength=len(x)).cumsum(0))).long()
+    return csr_matrix(start, column, x[row, column], (x.shape[0], x.shape[1]))
+
+
+def test_rows_of_a_sparse_matrix() -> None:
+    x = torch.tensor([[0.0, 1.0], [0.0, 0.0], [2.0, 3.0]])
+    rows = torch.tensor([2, 1, 2, 0])
+    picked = select_rows(sparse_copy(x), rows)
+    assert picked.layout == torch.sparse_csr
+    torch.testing.assert_close(picked.to_dense(), x[rows])
+
+
+def test_fingerprint_tells_data_apart() -> None:
+    prints = {
+        small().fingerprint(),
+        small(x=torch.zeros(4, 2)).fingerprint(),
+        small(y=None).fingerprint(),
+        small(ids=np.array(["a", "b", "c", "e"])).fingerprint(),
+        small(edge_weight=None).fingerprint(),
+    }
+    assert len(prints) == 5
+    assert small().fingerprint() == small(name="other", notes=("read",)).fingerprint()
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"edge_index": torch.tensor([[1], [4]])}, r"0\.\.3, got 1\.\.4\. Are the ids 1-based"),
+        ({"edge_index": torch.tensor([[-1], [0]])}, r"got -1\.\.0"),
+        ({"edge_index": torch.tensor([[0.0], [1.0]])}, "int64"),
+        ({"edge_index": torch.tensor([0, 1])}, "shape"),
+        ({"num_nodes": 0}, "at least one node"),
+        ({"x": torch.zeros(3, 2)}, "`x` to have 4 rows, got 3"),
+        ({"x": torch.full((4, 2), torch.nan)}, "finite"),
+        ({"x": torch.zeros(4, 2, dtype=torch.float64)}, "float32"),
+        ({"feature_names": ("one",)}, "2 feature names, got 1"),
+        ({"y": torch.tensor([0, 1, 2, -2])}, "-1 for unknown"),
+        ({"y": torch.zeros(4)}, "int64"),
+        ({"class_names": ("one",)}, "a name for each class"),
+        ({"edge_weight": torch.tensor([1.0, 1.0, 0.0, 0.0])}, "positive"),
+        ({"edge_weight": torch.ones(3)}, "4 rows"),
+        ({"ids": np.arange(3)}, "`ids` to have 4 entries"),
+        ({"columns": {"age": np.arange(3)}}, "`age` to have 4 entries"),
+        ({"split": {"training": torch.arange(2)}}, "'training'"),
+        ({"split": {"train": torch.tensor([4])}}, r"0\.\.3"),
+        ({"graph_ids": torch.tensor([0, 0, 1, 1])}, "inside one graph"),
+        ({"graph_ids": torch.tensor([-1, -1, -1, 0])}, "graph_ids"),
+    ],
+)
+def test_what_is_no_graph_is_refused(fields: dict[str, object], message: str) -> None:
+    plain = small(edge_weight=None) if "edge_index" in fields else small()
+    with pytest.raises(GraphError, match=message):
+        plain.replace(**fields)
