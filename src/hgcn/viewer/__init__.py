@@ -1,0 +1,30 @@
+"""The interactive page: embeddings of a graph on the Poincaré disk, in one HTML file.
+
+Example:
+    >>> import torch
+    >>> from hgcn import viewer
+    >>> from hgcn.data.graph import Graph
+    >>> graph = Graph(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3)
+    >>> scene = viewer.scene_from_embeddings(graph, [torch.randn(3, 8)], [1.0])
+    >>> path = viewer.write_page("disk.html", scene)  # doctest: +SKIP
+"""
+
+from hgcn.viewer.build import scene_from_embeddings
+from hgcn.viewer.page import render_page, write_page
+from hgcn.viewer.project import Distortion, project
+from hgcn.viewer.scene import Categories, Layer, MissingLinks, Numbers, Scene
+from hgcn.viewer.server import serve
+
+__all__ = [
+    "Categories",
+    "Distortion",
+    "Layer",
+    "MissingLinks",
+    "Numbers",
+    "Scene",
+    "project",
+    "render_page",
+    "scene_from_embeddings",
+    "serve",
+    "write_page",
+]

@@ -1,0 +1,79 @@
+// Colours of nodes. Both palettes keep their first eight colours apart for readers with any of the
+// common colour-vision deficiencies (tests/viewer checks it); more categories repeat them.
+
+const PALETTES = {
+  light: ["#0072b2", "#d95f02", "#1b9e77", "#c2599a", "#e6a700", "#56b4e9", "#5b4a9c", "#8a7a5c"],
+  dark: ["#3d9be0", "#f5793a", "#35c79b", "#e58bc2", "#f6c445", "#93d5f7", "#9d8cf0", "#b9ab90"],
+};
+
+// Viridis, without the end that would drown in the background.
+const RAMPS = {
+  light: ["#440154", "#46327e", "#365c8d", "#277f8e", "#1fa187", "#4ac16d", "#a0da39"],
+  dark: ["#4a3f8f", "#3d6a9e", "#2a8f93", "#22a884", "#5ec962", "#addc30", "#fde725"],
+};
+
+const UNKNOWN = { light: "#a9a9a4", dark: "#6b727c" };
+
+// Numbers of a canvas pixel: red in the lowest byte, alpha in the highest.
+function packColour(hex) {
+  const value = parseInt(hex.slice(1), 16);
+  return (value >> 16) | (value & 0xff00) | ((value & 0xff) << 16);
+}
+
+function withAlpha(colour, alpha) {
+  return (colour | (Math.max(0, Math.min(255, Math.round(alpha * 255))) << 24)) >>> 0;
+}
+
+function cssColour(colour, alpha = 1) {
+  return `rgba(${colour & 255},${(colour >> 8) & 255},${(colour >> 16) & 255},${alpha})`;
+}
+
+function hexColour(colour) {
+  const hex = (shift) => ((colour >> shift) & 255).toString(16).padStart(2, "0");
+  return `#${hex(0)}${hex(8)}${hex(16)}`;
+}
+
+function categoryColour(code, theme) {
+  const palette = PALETTES[theme];
+  return code < 0 ? UNKNOWN[theme] : palette[code % palette.length];
+}
+
+function rampColour(share, theme) {
+  const ramp = RAMPS[theme];
+  const place = Math.max(0, Math.min(1, share)) * (ramp.length - 1);
+  const k = Math.min(ramp.length - 2, Math.floor(place)), rest = place - k;
+  const p = packColour(ramp[k]), q = packColour(ramp[k + 1]);
+  const mix = (shift) => {
+    const from = (p >> shift) & 255, to = (q >> shift) & 255;
+    return Math.round(from + (to - from) * rest) << shift;
+  };
+  return mix(0) | mix(8) | mix(16);
+}
+
+// Where a number lies between the least and the greatest, 0 to 1.
+function numberShare(column, value) {
+  const scale = column.skewed ? Math.log1p : (x) => x;
+  const low = scale(column.low), high = scale(column.high);
+  return high > low ? (scale(value) - low) / (high - low) : 0.5;
+}
+
+function numberAt(column, share) {
+  const scale = column.skewed ? Math.log1p : (x) => x;
+  const back = column.skewed ? Math.expm1 : (x) => x;
+  const low = scale(column.low), high = scale(column.high);
+  return back(low + share * (high - low));
+}
+
+function nodeColours(scene, column, theme) {
+  const colours = new Uint32Array(scene.size);
+  const unknown = packColour(UNKNOWN[theme]);
+  if (!column) return colours.fill(packColour(PALETTES[theme][0]));
+  if (column.codes) {
+    const known = column.names.map((_, code) => packColour(categoryColour(code, theme)));
+    return colours.map((_, i) => (column.codes[i] < 0 ? unknown : known[column.codes[i]]));
+  }
+  return colours.map((_, i) => {
+    const value = column.values[i];
+    return Number.isFinite(value) ? rampColour(numberShare(column, value), theme) : unknown;
+  });
+}

@@ -1,0 +1,311 @@
+// Everything beside the disks: legend, search, the node card, layers. Text of the user only ever
+// enters the page as text nodes.
+
+function make(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name in element && name !== "role") element[name] = value;
+    else element.setAttribute(name, value);
+  }
+  element.append(...children);
+  return element;
+}
+
+const byId = (id) => document.getElementById(id);
+
+// --- the legend -----------------------------------------------------------------------------
+
+function fillColumns(app) {
+  const names = new Set(app.scenes.flatMap((scene) => [...scene.columns.keys()]));
+  const select = byId("column");
+  for (const name of names) select.append(make("option", { value: name }, name));
+  if (!names.size) select.append(make("option", { value: "" }, "nothing"));
+  app.column = select.value;
+  select.addEventListener("change", () => {
+    app.column = select.value;
+    app.restyle();
+  });
+}
+
+function fillLegend(app) {
+  const legend = byId("legend");
+  legend.replaceChildren();
+  const column = app.currentColumn();
+  if (column?.codes) legend.append(...categoryKeys(app, column));
+  else if (column) legend.append(...numberKeys(app, column));
+  const others = [...app.filters.keys()].filter((name) => name !== app.column);
+  const note = byId("filtered");
+  note.hidden = !app.filters.size;
+  note.replaceChildren();
+  if (app.filters.size) {
+    const clear = make("button", { type: "button", className: "link" }, "Show all");
+    clear.addEventListener("click", () => {
+      app.filters.clear();
+      app.restyle();
+    });
+    note.append(others.length ? `Also filtered by ${others.join(", ")}. ` : "", clear);
+  }
+}
+
+function categoryKeys(app, column) {
+  const entries = column.names.map((name, code) => [code, name]);
+  if (column.counts[column.names.length]) entries.push([-1, "unknown"]);
+  const hidden = app.filters.get(column.name)?.hidden ?? new Set();
+  return entries.map(([code, name]) => {
+    const swatch = make("span", { className: "swatch" });
+    swatch.style.background = categoryColour(code, app.theme);
+    const count = column.counts[code < 0 ? column.names.length : code];
+    const key = make(
+      "button", { type: "button", className: "key", title: name, "aria-pressed": !hidden.has(name) },
+      swatch, make("span", { className: "name" }, name),
+      make("span", { className: "count" }, count.toLocaleString("en")),
+    );
+    key.addEventListener("click", (event) => {
+      const next = new Set(hidden);
+      if (event.shiftKey) {
+        next.clear();
+        for (const [, other] of entries) if (other !== name) next.add(other);
+      } else if (!next.delete(name)) next.add(name);
+      app.filter(column.name, next.size ? { hidden: next } : null);
+      [...byId("legend").children].find((other) => other.title === name)?.focus();
+    });
+    return key;
+  });
+}
+
+function numberKeys(app, column) {
+  const ramp = make("div", { className: "ramp" });
+  ramp.style.background = `linear-gradient(90deg, ${RAMPS[app.theme].join(",")})`;
+  const range = app.filters.get(column.name) ?? { low: 0, high: 1 };
+  const ends = make("div", { className: "ends" });
+  const show = () => {
+    const text = (share) => {
+      const value = numberAt(column, share);
+      return formatNumber(column.whole ? Math.round(value) : value);
+    };
+    ends.replaceChildren(make("span", {}, text(range.low)), make("span", {}, text(range.high)));
+  };
+  const slider = (end, label) => {
+    const input = make("input", {
+      type: "range", min: 0, max: 1, step: 0.005, value: range[end], "aria-label": label,
+    });
+    input.addEventListener("input", () => {
+      range[end] = Number(input.value);
+      show();
+      app.filters.set(column.name, { ...range });
+      if (range.low <= 0 && range.high >= 1) app.filters.delete(column.name);
+      for (const view of app.views) view.restyle();
+    });
+    input.addEventListener("change", () => fillLegend(app));
+    return make("label", { className: "slide" }, make("span", {}, label), input);
+  };
+  show();
+  if (column.low === column.high) return [ramp, ends];
+  return [ramp, ends, slider("low", "At least"), slider("high", "At most")];
+}
+
+// --- the node card --------------------------------------------------------------------------
+
+function nodeCard(view, node, { rows, links }) {
+  const { scene, space } = view;
+  const card = document.createDocumentFragment();
+  card.append(make("h4", {}, scene.ids[node]));
+  const facts = make("dl");
+  const fact = (name, value, wrong) => facts.append(
+    make("dt", {}, name), make("dd", { title: value, className: wrong ? "wrong" : "" }, value),
+  );
+  for (const column of scene.columns.values()) {
+    const text = columnText(column, node);
+    fact(column.name, text, column.name === "right or wrong" && text === "wrong");
+  }
+  fact("radius", formatNumber(space.radius(node)));
+  if (!scene.columns.has("degree")) fact("degree", String(scene.degree[node]));
+  card.append(facts);
+
+  const layer = scene.layers[view.layer];
+  const near = describeNeighbours(scene, layer, space, node);
+  const name = (other) => {
+    const id = scene.ids[other];
+    if (!links) return make("td", { title: id }, id);
+    const link = make("button", { type: "button", className: "link", title: id }, id);
+    link.addEventListener("click", () => view.app.visit(id));
+    return make("td", {}, link);
+  };
+  if (near.length) {
+    const heads = ["neighbour", "distance", ...(layer.attention ? ["attention"] : [])];
+    const body = make("tbody");
+    for (const { node: other, distance, weight } of near.slice(0, rows)) {
+      const row = make("tr", {}, name(other), make("td", {}, formatNumber(distance)));
+      if (layer.attention) row.append(make("td", {}, Number.isNaN(weight) ? "–" : weight.toFixed(3)));
+      body.append(row);
+    }
+    card.append(tableOf(heads, body));
+    if (near.length > rows) {
+      card.append(make("p", { className: "note" }, `and ${(near.length - rows).toLocaleString("en")} more`));
+    }
+  }
+  const missing = missingOf(scene, node);
+  if (missing.length) {
+    const body = make("tbody");
+    for (const { node: other, probability } of missing.slice(0, rows)) {
+      body.append(make("tr", {}, name(other), make("td", {}, probability.toFixed(3))));
+    }
+    card.append(tableOf(["probable link", "probability"], body));
+  }
+  return card;
+}
+
+function tableOf(heads, body) {
+  const row = make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)));
+  return make("table", {}, make("thead", {}, row), body);
+}
+
+function fillNode(app) {
+  const section = byId("node");
+  section.replaceChildren();
+  section.className = "card";
+  const view = app.views.find((one) => one.selected >= 0);
+  if (!view) return;
+  section.append(nodeCard(view, view.selected, { rows: 40, links: true }));
+  const centre = make("button", { type: "button" }, "Centre");
+  const clear = make("button", { type: "button" }, "Clear");
+  centre.addEventListener("click", () => app.visit(app.selected));
+  clear.addEventListener("click", () => app.select(null));
+  section.querySelector("dl").after(make("div", { className: "actions" }, centre, clear));
+}
+
+function showTip(view, node, event) {
+  const tip = byId("tip");
+  tip.className = "card";
+  tip.replaceChildren(nodeCard(view, node, { rows: 5, links: false }));
+  tip.hidden = false;
+  const box = tip.getBoundingClientRect();
+  const flip = event.clientX + 18 + box.width > window.innerWidth - 8;
+  const x = flip ? event.clientX - 18 - box.width : event.clientX + 18;
+  const y = Math.min(event.clientY + 14, window.innerHeight - box.height - 8);
+  tip.style.transform = `translate(${Math.max(8, Math.round(x))}px, ${Math.max(8, Math.round(y))}px)`;
+}
+
+// --- search ---------------------------------------------------------------------------------
+
+function findNodes(scenes, text, most = 8) {
+  const wanted = text.trim().toLowerCase();
+  if (!wanted) return [];
+  const exact = [], starts = [], holds = [];
+  const seen = new Set();
+  for (const scene of scenes) {
+    for (const id of scene.ids) {
+      const lower = id.toLowerCase();
+      if (!lower.includes(wanted) || seen.has(id)) continue;
+      seen.add(id);
+      (lower === wanted ? exact : lower.startsWith(wanted) ? starts : holds).push(id);
+    }
+  }
+  return [...exact, ...starts, ...holds].slice(0, most);
+}
+
+function startSearch(app) {
+  const input = byId("search"), list = byId("results");
+  let found = [], chosen = 0;
+  const show = () => {
+    list.replaceChildren(...found.map((id, k) => {
+      const row = make("li", { role: "option", id: `result-${k}`, title: id }, id);
+      row.setAttribute("aria-selected", k === chosen);
+      row.addEventListener("pointerdown", (event) => {
+        event.preventDefault();
+        go(id);
+      });
+      return row;
+    }));
+    const open = input.value.trim() !== "";
+    if (open && !found.length) list.append(make("li", { className: "none" }, "No such node"));
+    list.hidden = !open;
+    input.setAttribute("aria-expanded", open);
+    if (found.length) input.setAttribute("aria-activedescendant", `result-${chosen}`);
+    else input.removeAttribute("aria-activedescendant");
+  };
+  const go = (id) => {
+    input.value = "";
+    found = [];
+    show();
+    app.visit(id);
+    app.closeDrawer();
+  };
+  input.addEventListener("input", () => {
+    found = findNodes(app.scenes, input.value);
+    chosen = 0;
+    show();
+  });
+  input.addEventListener("blur", () => {
+    list.hidden = true;
+  });
+  input.addEventListener("keydown", (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step && found.length) chosen = (chosen + step + found.length) % found.length;
+    else if (event.key === "Enter" && found.length) return go(found[chosen]);
+    else if (event.key === "Escape") {
+      input.value = "";
+      found = [];
+      input.blur();
+    } else return undefined;
+    event.preventDefault();
+    event.stopPropagation();
+    return show();
+  });
+}
+
+// --- layers and figures ---------------------------------------------------------------------
+
+function curvatureText(layer) {
+  return layer.curvature === null ? "flat" : `curvature ${formatNumber(-layer.curvature).replace("-", "−")}`;
+}
+
+function lostText(layer) {
+  if (!layer.lost) return "";
+  const percent = `${formatNumber(Number((100 * layer.lost.error).toPrecision(2)))} %`;
+  return `Projected: distances off by ${percent} on average, correlation ${layer.lost.correlation.toFixed(2)}`;
+}
+
+function startLayers(app, view) {
+  const box = view.element.querySelector(".layers");
+  const slider = box.querySelector("input"), play = box.querySelector(".play");
+  const last = view.scene.layers.length - 1;
+  box.querySelector(".track").hidden = last === 0;
+  slider.max = last;
+  slider.addEventListener("input", () => view.showLayer(Number(slider.value)));
+  play.addEventListener("click", () => {
+    clearInterval(view.playing);
+    view.showLayer(0);
+    view.playing = setInterval(() => {
+      if (view.layer === last) clearInterval(view.playing);
+      else view.showLayer(view.layer + 1);
+    }, 1500);
+  });
+  showLayerText(view);
+}
+
+function showLayerText(view) {
+  const layer = view.scene.layers[view.layer];
+  const box = view.element.querySelector(".layers");
+  box.querySelector("b").textContent = layer.title;
+  box.querySelector("span").textContent = curvatureText(layer);
+  box.querySelector(".lost").textContent = lostText(layer);
+  const slider = box.querySelector("input");
+  slider.value = view.layer;
+  slider.setAttribute("aria-valuetext", `${layer.title}, ${curvatureText(layer)}`);
+}
+
+function fillFigures(app) {
+  const names = new Set(app.scenes.flatMap((scene) => scene.metrics.map(([name]) => name)));
+  byId("figures").hidden = !names.size;
+  const body = make("tbody");
+  for (const name of names) {
+    const values = app.scenes.map((scene) => new Map(scene.metrics).get(name) ?? "–");
+    body.append(make(
+      "tr", {}, make("th", { scope: "row" }, name), ...values.map((value) => make("td", {}, value)),
+    ));
+  }
+  const heads = ["", ...app.scenes.map((scene) => scene.name)];
+  const table = app.scenes.length > 1 ? tableOf(heads, body) : make("table", {}, body);
+  byId("figures").append(table);
+}

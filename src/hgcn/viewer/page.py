@@ -1,0 +1,134 @@
+"""One self-contained HTML file from one scene, or from two to compare.
+
+The file asks the network for nothing and runs no script but its own: a Content-Security-Policy
+names the script and the style by their hash. Text of the user (ids, names) is only ever data: it
+travels in a JSON block whose angle brackets are escaped, and is shown as text.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from hgcn.errors import DataError
+from hgcn.geometry.normal import saturate
+from hgcn.viewer.scene import Categories, Column, Layer, Scene
+
+# In this order they make one script; a file uses what the files before it declare.
+_SCRIPTS = (
+    "geometry.js",
+    "data.js",
+    "colours.js",
+    "space.js",
+    "renderer.js",
+    "labels.js",
+    "pointer.js",
+    "view.js",
+    "panel.js",
+    "export.js",
+    "main.js",
+)
+
+
+def write_page(path: str | Path, *scenes: Scene) -> Path:
+    """Write the page of one scene, or of two side by side, and return its path."""
+    path = Path(path)
+    text = render_page(*scenes)
+    try:
+        path.write_text(text, encoding="utf-8", newline="\n")
+    except OSError as error:
+        raise DataError(f"Expected to write the page to {path}, got: {error.strerror}.") from error
+    return path
+
+
+def render_page(*scenes: Scene) -> str:
+    """The page as text: HTML that opens by double click and needs nothing else."""
+    if len(scenes) not in (1, 2):
+        raise DataError(f"Expected one scene, or two to compare, got {len(scenes)}.")
+    assets = files("hgcn.viewer") / "assets"
+
+    def asset(name: str) -> str:
+        return (assets / name).read_text(encoding="utf-8")
+
+    style = asset("style.css")
+    parts = "\n".join(asset(name) for name in _SCRIPTS)
+    script = f'(() => {{\n"use strict";\n{parts}\n}})();\n'
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{_hash(script)}'; "
+        f"style-src 'sha256-{_hash(style)}'; img-src data:; base-uri 'none'; form-action 'none'; "
+        "require-trusted-types-for 'script'"
+    )
+    values = {
+        "policy": html.escape(policy),
+        "title": html.escape(" and ".join(scene.name for scene in scenes)),
+        "style": style,
+        "script": script,
+        "data": island([pack(scene) for scene in scenes]),
+    }
+    # One pass, so that a name that looks like a placeholder stays a name.
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], asset("page.html"))
+
+
+def island(value: object) -> str:
+    """JSON that cannot end the block it stands in, whatever text it holds."""
+    text = json.dumps(value, ensure_ascii=True, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+def pack(scene: Scene) -> dict[str, Any]:
+    """A scene as JSON; arrays as base64 of little-endian numbers."""
+    missing = scene.missing
+    return {
+        "name": scene.name,
+        "ids": scene.ids.tolist(),
+        "directed": scene.directed,
+        "edges": _array(scene.edges, "<i4"),
+        "layers": [_layer(layer) for layer in scene.layers],
+        "columns": [_column(name, column) for name, column in scene.columns.items()],
+        "missing": missing
+        and {
+            "pairs": _array(missing.pairs, "<i4"),
+            "probability": _array(missing.probability, "<f4"),
+        },
+        "metrics": [list(row) for row in scene.metrics],
+    }
+
+
+def _layer(layer: Layer) -> dict[str, Any]:
+    points = torch.from_numpy(layer.points)
+    if layer.curvature is not None:
+        # In units of the curvature radius, and held where the geometry of the library holds them.
+        root = torch.tensor(layer.curvature, dtype=torch.float64).sqrt()
+        points = saturate(points, root)[0] * root
+    lost = layer.distortion
+    return {
+        "title": layer.title,
+        "curvature": layer.curvature,
+        "points": _array(points.numpy(), "<f8"),
+        "lost": lost and {"error": lost.relative_error, "correlation": lost.correlation},
+        "attention": None if layer.attention is None else _array(layer.attention, "<f4"),
+    }
+
+
+def _column(name: str, column: Column) -> dict[str, Any]:
+    if isinstance(column, Categories):
+        return {"name": name, "codes": _array(column.codes, "<i4"), "names": list(column.names)}
+    return {"name": name, "values": _array(column.values, "<f4")}
+
+
+def _array(values: np.ndarray, dtype: str) -> dict[str, str]:
+    data = np.ascontiguousarray(values, dtype=dtype).tobytes()
+    return {"type": dtype, "data": base64.b64encode(data).decode("ascii")}
+
+
+def _hash(text: str) -> str:
+    return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode("ascii")

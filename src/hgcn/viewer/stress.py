@@ -1,0 +1,77 @@
+"""The compiled loop that fits a plane picture to distances: stochastic stress minimisation."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, error_model="numpy")
+def difference(bx: float, by: float, x: float, y: float, flat: bool) -> tuple[float, float]:
+    """The local logarithm of (x, y) at (bx, by), both in normal coordinates of curvature -1.
+
+    With b negated it is the walk from b along (x, y). The formulas are those of
+    :mod:`hgcn.geometry.normal`, written for two dimensions; the sine of the angle is taken from
+    the difference of the points, which for near points has no rounding error.
+    """
+    dx, dy = x - bx, y - by
+    rho_b, rho = math.hypot(bx, by), math.hypot(x, y)
+    if flat or rho_b < 1e-150 or rho < 1e-150:
+        return dx, dy
+    sine = (bx * dy - by * dx) / (rho_b * rho)
+    cosine = (bx * x + by * y) / (rho_b * rho)
+    half = sine * sine / (2 + 2 * cosine) if cosine > 0 else (1 - cosine) / 2
+    along = math.sinh(rho - rho_b) - 2 * math.cosh(rho_b) * math.sinh(rho) * half
+    across = math.sinh(rho) * sine
+    length = math.hypot(along, across)
+    if length == 0:
+        return 0.0, 0.0
+    k = math.asinh(length) / (length * rho_b)
+    return k * (along * bx - across * by), k * (along * by + across * bx)
+
+
+@njit(cache=True, error_model="numpy")
+def true_distance(unit: np.ndarray, rho: np.ndarray, i: int, j: int, flat: bool) -> float:
+    """Distance of two points of many dimensions, given as directions and radii."""
+    chord = 0.0
+    for k in range(unit.shape[1]):
+        step = unit[i, k] - unit[j, k]
+        chord += step * step
+    if flat:
+        return math.sqrt((rho[i] - rho[j]) ** 2 + rho[i] * rho[j] * chord)
+    half = math.sinh((rho[i] - rho[j]) / 2)
+    return 2 * math.asinh(
+        math.sqrt(half * half + math.sinh(rho[i]) * math.sinh(rho[j]) * chord / 4)
+    )
+
+
+@njit(cache=True, error_model="numpy")
+def sweep(
+    drawn: np.ndarray,
+    unit: np.ndarray,
+    rho: np.ndarray,
+    pairs: np.ndarray,
+    rate: float,
+    flat: bool,
+) -> None:
+    """Go through the pairs once; move both ends of each along their geodesic, in place.
+
+    At rate 1 the two ends meet at their true distance; lower rates settle the compromise between
+    pairs (Zheng, Pawar and Goodman, 2018, "Graph drawing by stochastic gradient descent").
+    """
+    for p in range(pairs.shape[1]):
+        i, j = pairs[0, p], pairs[1, p]
+        if i == j:
+            continue
+        true = true_distance(unit, rho, i, j, flat)
+        xi, yi, xj, yj = drawn[i, 0], drawn[i, 1], drawn[j, 0], drawn[j, 1]
+        ax, ay = difference(xi, yi, xj, yj, flat)
+        length = math.hypot(ax, ay)
+        if length < 1e-12 or true == 0:
+            continue
+        bx, by = difference(xj, yj, xi, yi, flat)
+        share = 0.5 * rate * (1 - true / length)
+        drawn[i, 0], drawn[i, 1] = difference(-xi, -yi, share * ax, share * ay, flat)
+        drawn[j, 0], drawn[j, 1] = difference(-xj, -yj, share * bx, share * by, flat)
