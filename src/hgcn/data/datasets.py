@@ -74,7 +74,8 @@ _ENTRIES = (
     Dataset("disease_lp", "epidemic tree released with the paper",
             2665, 2664, 11, 2, 1, "none stated", _HGCN, (LP, NC), 0.0),
     Dataset("twitch", "friends on Twitch in seven countries; class: explicit language",
-            36890, 492575, 3170, 2, 7, "GPL-3.0 (MUSAE)", "CUAI/Non-Homophily-Large-Scale", (NC,), 1.5),
+            36890, 492575, 3170, 2, 7, "GPL-3.0 (MUSAE)",
+            "CUAI/Non-Homophily-Large-Scale", (NC,), 1.5),
     Dataset("tissue_ppi", "protein interactions in nine brain tissues",
             16985, 217281, 0, 0, 9, "MIT", "mims-harvard/ohmnet", (LP,), 1.5),
     Dataset("wordnet_mammal", "hypernyms of the mammals of WordNet, direct ones",
@@ -84,7 +85,8 @@ _ENTRIES = (
     Dataset("openflights", "flights, from the raw tables of 2014",
             3214, 18858, 3, 0, 1, "ODbL 1.0", "jpatokal/openflights", (LP,), 1.5),
     Dataset("email_enron", "who wrote to whom at Enron",
-            36692, 183831, 0, 0, 1, "none stated (SNAP)", "jongwook/graphdb-benchmarks", (LP,), 2.0),
+            36692, 183831, 0, 0, 1, "none stated (SNAP)",
+            "jongwook/graphdb-benchmarks", (LP,), 2.0),
 )  # fmt: skip
 
 DATASETS: Mapping[str, Dataset] = MappingProxyType({entry.name: entry for entry in _ENTRIES})
