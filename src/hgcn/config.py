@@ -18,6 +18,7 @@ from hgcn.text import near_miss, one_of
 MODEL_NAMES = (
     "hgcn", "hnn", "mlp", "gcn", "gat", "sage", "sgc", "euc", "hyp", "euc-mixed", "hyp-mixed",
 )  # fmt: skip
+MAX_SEED = 2**32 - 1
 ACTIVATIONS = ("relu", "leaky_relu", "elu", "selu", "tanh", "none")
 
 
@@ -86,8 +87,9 @@ class Config:
         None, "share of edges or nodes for the test", group="task", above=0, high=1
     )
     split_seed: int | None = _setting(
-        None, "seed of the split; by default the seed of the run", group="task", low=0
-    )
+        None, "seed of the split; by default the seed of the run", group="task", low=0,
+        high=MAX_SEED,
+    )  # fmt: skip
     select: str | None = _setting(
         None, "validation score that picks the best epoch", group="task",
         choices=("roc_auc", "ap", "accuracy", "f1", "f1_macro"),
@@ -152,7 +154,9 @@ class Config:
         0, "nodes: epochs of link prediction before the classes", group="training", low=0
     )
 
-    seed: int = _setting(0, "seed of weights, dropout and sampling", group="run", low=0)
+    seed: int = _setting(
+        0, "seed of weights, dropout and sampling", group="run", low=0, high=MAX_SEED
+    )
     device: str = _setting("cpu", "cpu, cuda, cuda:1, mps ...", group="run")
     dtype: str = _setting(
         "float32", "floating point numbers", group="run", choices=("float32", "float64")
@@ -164,10 +168,17 @@ class Config:
             for setting in fields(self)
             if (message := _complaint(setting, getattr(self, setting.name)))
         ]
-        if (self.val_share or 0) + (self.test_share or 0) >= 1:
+        shares = (self.val_share, self.test_share)
+        if sum(share for share in shares if isinstance(share, (int, float))) >= 1:
             wrong.append(
                 "Expected `val_share` and `test_share` to leave a share for training, got "
                 f"{self.val_share} and {self.test_share}."
+            )
+        counts = (self.pretrain, self.epochs)
+        if all(isinstance(count, int) for count in counts) and 1 <= self.epochs <= self.pretrain:
+            wrong.append(
+                f"Expected `pretrain` to be below `epochs`, got {self.pretrain} and {self.epochs}: "
+                "its epochs are the first ones."
             )
         if wrong:
             raise ConfigError("\n".join(wrong))
@@ -190,7 +201,7 @@ class Config:
                 lines.append(f"# {setting.name} =")
             else:
                 # JSON's numbers, strings and booleans are TOML's too, but for the escape of DEL.
-                text = json.dumps(value).replace("\x7f", "\\u007f")
+                text = json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
                 lines.append(f"{setting.name} = {text}")
         return "\n".join(lines) + "\n"
 

@@ -113,6 +113,7 @@ def output() -> Console:
 def scores_table(metrics: Mapping[str, Any], title: str) -> Table:
     """Scores of a run on validation and test, in per cent; several seeds as mean ± deviation."""
     table = Table(title=title, title_justify="left", title_style="bold")
+    table.min_width = len(title)  # rich would wrap a title that is wider than its table
     table.add_column("score")
     table.add_column("validation", justify="right")
     table.add_column("test", justify="right", style="bold")
@@ -133,6 +134,7 @@ def percent(value: float | Mapping[str, float]) -> str:
 def rows_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> Table:
     """A table: first column to the left, the others to the right."""
     table = Table(title=title or None, title_justify="left", title_style="bold")
+    table.min_width = len(title)  # rich would wrap a title that is wider than its table
     for index, name in enumerate(header):
         table.add_column(name, justify="left" if index == 0 else "right")
     for row in rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import statistics
 import time
 from collections.abc import Callable, Mapping
@@ -18,7 +19,7 @@ from hgcn.prepare import Problem, choose, preset
 from hgcn.run import Run, environment, history_csv, read_history
 from hgcn.train import Progress, State, train
 
-CHECKPOINT_SECONDS = 10.0
+CHECKPOINT_SECONDS = float(os.environ.get("HGCN_CHECKPOINT_SECONDS", "10"))
 """Time between two writings of the state that an interrupted training resumes from."""
 
 
@@ -51,28 +52,24 @@ def fit(
         >>> sorted(run.metrics["test"])
         ['accuracy', 'f1', 'f1_macro']
     """
+    folder = None if out is None else Path(out)
+    if folder is not None and (folder / "config.toml").exists():
+        raise RunError(
+            f"Expected a new folder, but {folder} holds a run already. Choose another one, or go "
+            "on with an unfinished run by `resume`."
+        )
     given = {**_mapping(config), **settings}
     if task is not None:
         given["task"] = task
-    source = data if isinstance(data, (str, Path)) else given.get("source")
-    wanted, name = settle(str(source) if isinstance(data, (str, Path)) else None, given)
+    wanted, name = settle(str(data) if isinstance(data, (str, Path)) else None, given)
     if isinstance(data, (str, Path)):
         graph = load_source(wanted)
     else:
         from hgcn.data import as_graph
 
         graph = as_graph(data)
-    wanted = choose(graph, wanted)
-    folder = None if out is None else Path(out)
-    if folder is not None:
-        if (folder / "config.toml").exists():
-            raise RunError(
-                f"Expected a new folder, but {folder} holds a run already. Choose another one, or "
-                "go on with an unfinished run by `resume`."
-            )
-        storage.make_folder(folder)
-        storage.write_text(folder / "config.toml", wanted.to_toml())
-    return run_problem(Problem(graph, wanted), folder=folder, on_epoch=on_epoch, preset_name=name)
+    problem = Problem(graph, choose(graph, wanted))
+    return run_problem(problem, folder=folder, on_epoch=on_epoch, preset_name=name)
 
 
 def resume(
@@ -99,7 +96,9 @@ def resume(
         raise RunError("Expected `data`: the run was started on a graph held in memory.")
     else:
         graph = load_source(config)
-    return run_problem(Problem(graph, config), folder=folder, on_epoch=on_epoch)
+    name = preset(config.source, {"task": config.task, "model": config.model})[0]
+    problem = Problem(graph, config)
+    return run_problem(problem, folder=folder, on_epoch=on_epoch, preset_name=name)
 
 
 def settle(source: str | None, given: Mapping[str, Any]) -> tuple[Config, str]:
@@ -154,7 +153,7 @@ def run_problem(
     graph, config = problem.graph, problem.config
     predictor = problem.predictor()
     task = problem.task(predictor)
-    keeper = None if folder is None else _Keeper(folder, graph)
+    keeper = None if folder is None else _Keeper(folder, problem)
     state = train(
         task,
         on_epoch=on_epoch,
@@ -197,34 +196,49 @@ def run_problem(
 class _Keeper:
     """Stores the state of training from time to time, and restores it."""
 
-    def __init__(self, folder: Path, graph: Graph) -> None:
+    def __init__(self, folder: Path, problem: Problem) -> None:
         self.history = folder / "history.csv"
         self.file = folder / "resume.safetensors"
-        self.data = graph.fingerprint()
+        self.about = {
+            "data": problem.graph.fingerprint(),
+            "settings": problem.config.to_toml(),
+        }
         self.last = time.monotonic()
+        # Only now: settings that no network can be built from leave no folder behind.
+        storage.make_folder(folder)
+        if not (folder / "config.toml").exists():
+            storage.write_text(folder / "config.toml", problem.config.to_toml())
 
     def checkpoint(self, state: State) -> None:
         if time.monotonic() - self.last < CHECKPOINT_SECONDS:
             return
         # The history first: rows after the stored epoch are dropped when it is read again.
         storage.write_text(self.history, history_csv(state.history))
-        storage.write_tree(self.file, {"data": self.data, "state": state.to_tree()})
+        storage.write_tree(self.file, {**self.about, "state": state.to_tree()})
         self.last = time.monotonic()
 
     def restore(self, state: State) -> None:
         if not self.file.exists():
             return
         tree = storage.read_tree(self.file)
-        if tree["data"] != self.data:
+        for name, value in self.about.items():
+            if not isinstance(tree, dict) or tree.get(name) != value:
+                raise RunError(
+                    f"Expected the {name} that {self.file.parent} was started with, but they have "
+                    "changed since. Start a new run."
+                )
+        try:
+            state.load_tree(tree["state"])
+        except (AttributeError, LookupError, TypeError, ValueError, RuntimeError) as error:
             raise RunError(
-                f"Expected the data that {self.file.parent} was started with, but they have "
-                "changed since. Start a new run."
-            )
-        state.load_tree(tree["state"])
+                f"Expected {self.file} to hold the state of this training, got: {error}."
+            ) from error
         state.history = [row for row in read_history(self.history) if row["epoch"] <= state.epoch]
 
     def remove(self) -> None:
-        self.file.unlink(missing_ok=True)
+        """Remove the stored state, and parts of one that a killed process may have left."""
+        for file in (self.file, *self.file.parent.glob(f".{self.file.name}.*")):
+            file.unlink(missing_ok=True)
 
 
 def fit_seeds(
@@ -235,7 +249,6 @@ def fit_seeds(
     Returns:
         Mean and standard deviation of each score, as also written to ``metrics.json``.
     """
-    import os
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 

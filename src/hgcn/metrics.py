@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
@@ -32,6 +33,13 @@ def link_metrics(positive: Tensor, negative: Tensor) -> dict[str, float]:
 def node_metrics(logits: Tensor, y: Tensor) -> dict[str, float]:
     """Accuracy, F1 (of class 1 if there are two classes, else micro) and macro F1."""
     return {name: score(logits, y) for name, score in NODE_SCORES.items()}
+
+
+def finite_score(score: Score, first: Tensor, second: Tensor) -> float:
+    """A score, or NaN if the network gave numbers that are not finite."""
+    if not bool(first.isfinite().all() and second.isfinite().all()):
+        return math.nan
+    return score(first, second)
 
 
 def _both(positive: Tensor, negative: Tensor) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from hgcn.data.graph import Graph
 from hgcn.errors import GraphError, RunError
+from hgcn.geometry.normal import saturate
 
 if TYPE_CHECKING:
     from hgcn.run import Run
@@ -151,15 +152,16 @@ def closest_pairs(
 
 def _places(z: Tensor, c: float | None) -> tuple[np.ndarray, np.ndarray]:
     """Directions and radii as the search wants them."""
-    from hgcn.kernels.hyperbolic import polar
     from hgcn.predict_kernel import FLAT
 
-    v = np.ascontiguousarray(z.detach().cpu().double().numpy())
+    v = z.detach().cpu().double().contiguous()
     if c is None:
-        return v, np.tile(FLAT, (len(v), 1))
-    _follow_torch()
-    at = polar(v, c**0.5)
-    return v * at[:, :1], np.ascontiguousarray(at[:, [1, 2, 4, 5]])
+        return v.numpy(), np.tile(FLAT, (len(v), 1))
+    _, rho = saturate(v, torch.tensor(c**0.5))
+    length = v.norm(dim=1, keepdim=True)
+    unit = v / torch.where(length > 0, length, 1.0)
+    at = torch.stack((rho, rho.sinh(), (rho / 2).exp(), (-rho / 2).exp()), dim=1)
+    return unit.numpy(), at.numpy()
 
 
 def _groups(graph: Graph) -> np.ndarray:

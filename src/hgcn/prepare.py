@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from hgcn.config import Config, check_names, read_toml
-from hgcn.data.graph import Graph, select_rows
+from hgcn.data.graph import SPLIT_PARTS, Graph, csr_matrix, select_rows
 from hgcn.data.splits import LinkSplit, NodeSplit, split_links, split_nodes
 from hgcn.errors import ConfigError, GraphError
 from hgcn.predictor import Predictor, model_settings
@@ -98,7 +98,7 @@ class FeatureMap:
         if graph.num_features != self.num_raw:
             raise GraphError(
                 f"Expected {self.num_raw} features, as the network was trained on, got "
-                f"{graph.num_features}."
+                f"{graph.num_features}.{self._difference(graph)}"
             )
         if self.names and graph.feature_names and self.names != graph.feature_names:
             place = next(
@@ -112,6 +112,19 @@ class FeatureMap:
                 f"Expected feature {place} to be {self.names[place]!r}, as in training, got "
                 f"{graph.feature_names[place]!r}."
             )
+
+    def _difference(self, graph: Graph) -> str:
+        """Which features are missing or unknown, where both have names."""
+        ours, theirs = self.names or (), graph.feature_names or ()
+        lists = {
+            "Missing": [name for name in ours if name not in theirs],
+            "Unknown": [name for name in theirs if name not in ours],
+        }
+        if not ours or not theirs:
+            return ""
+        return "".join(
+            f" {word}: {', '.join(names[:8])}." for word, names in lists.items() if names
+        )
 
     def to_tree(self) -> dict[str, Any]:
         """For storage."""
@@ -153,11 +166,24 @@ def _row_sums(x: Tensor) -> Tensor:
 
 
 def _with_values(x: Tensor, values: Tensor) -> Tensor:
-    return torch.sparse_csr_tensor(x.crow_indices(), x.col_indices(), values, x.shape)
+    return csr_matrix(x.crow_indices(), x.col_indices(), values, (x.shape[0], x.shape[1]))
+
+
+def has_device(name: str) -> bool:
+    """Whether torch can compute there."""
+    try:
+        torch.empty(0, device=name)
+    except (AssertionError, RuntimeError):
+        return False
+    return True
 
 
 def choose(graph: Graph, config: Config) -> Config:
     """Fill in what the settings leave open, by what the graph has."""
+    if not has_device(config.device):
+        raise ConfigError(
+            f"Expected `device` to be one that torch has here, like 'cpu', got {config.device!r}."
+        )
     task = config.task or ("link" if graph.y is None else "node")
     if task == "node" and graph.y is None:
         raise ConfigError(
@@ -251,7 +277,9 @@ class Problem:
             return LinkTask(self._link_input(split), split, predictor, config)
         links = None
         if config.pretrain or config.link_regulariser:
-            link_split = split_links(self.graph, seed=config.split_seed or 0)
+            # Links are learnt on the graphs that classes are learnt on.
+            graph = self.graph.replace(split=_parts(split)) if split.inductive else self.graph
+            link_split = split_links(graph, seed=config.split_seed or 0)
             links = LinkTask(self._link_input(link_split), link_split, predictor, config)
         x = self.features(self.graph)
         return NodeTask(x, self.graph, split, predictor, config, links)
@@ -270,6 +298,10 @@ class Problem:
                 f"Expected a model that can embed unseen graphs, got {self.config.model!r}, which "
                 "learns a vector for each node that it has seen."
             )
+
+
+def _parts(split: NodeSplit) -> dict[str, Tensor]:
+    return {name: getattr(split, name) for name in SPLIT_PARTS}
 
 
 def preset(source: object, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

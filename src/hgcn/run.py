@@ -18,9 +18,9 @@ import hgcn
 from hgcn import geometry, storage
 from hgcn.config import Config, read_toml
 from hgcn.data.graph import Graph
-from hgcn.errors import ConfigError, GraphError, RunError
+from hgcn.errors import ConfigError, DataError, GraphError, HGCNError, RunError
 from hgcn.predictor import Predictor
-from hgcn.prepare import FeatureMap, Problem
+from hgcn.prepare import FeatureMap, Problem, has_device
 from hgcn.text import one_of
 
 if TYPE_CHECKING:
@@ -76,7 +76,13 @@ class Run:
                 )
             from hgcn.fit import load_source
 
-            graph = load_source(self.config)
+            try:
+                graph = load_source(self.config)
+            except DataError as error:
+                raise RunError(
+                    f"Expected the graph that the run was trained on, but: {error} Paths are taken "
+                    "from the folder that training was started in; `graph` gives another one."
+                ) from error
             known = self.environment.get("data_sha256")
             if known is not None and graph.fingerprint() != known:
                 raise RunError(
@@ -264,12 +270,27 @@ def load_run(path: str | Path) -> Run:
             f"Expected {path}/environment.json to be of format {FORMAT}, got something else. Was "
             "the run made by another version of hgcn?"
         )
+    seals = environment.get("files")
     for name in SEALED:
-        if storage.checksum(path / name) != environment.get("files", {}).get(name):
+        if not isinstance(seals, dict) or storage.checksum(path / name) != seals.get(name):
             raise RunError(
                 f"Expected {path / name} as the run left it, but it was changed or truncated since."
             )
+    try:
+        return _read(path, environment)
+    except (AttributeError, LookupError, TypeError, ValueError, RuntimeError) as error:
+        if isinstance(error, HGCNError):
+            raise
+        # The checksums fit, so somebody has written both the file and its checksum.
+        raise RunError(
+            f"Expected {path} to be a run of hgcn, got a foreign one: {error}"
+        ) from error
+
+
+def _read(path: Path, environment: dict[str, Any]) -> Run:
     config = Config(**read_toml(path / "config.toml"))
+    if not has_device(config.device):
+        config = config.replace(device="cpu")
     tree = storage.read_tree(path / "model.safetensors")
     about = tree["about"]
     names = about["class_names"]
@@ -323,9 +344,14 @@ def history_csv(history: Sequence[dict[str, Any]]) -> str:
 
 def read_history(path: Path) -> list[dict[str, Any]]:
     """The rows of a history file."""
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    return [{k: int(v) if k == "epoch" else float(v) for k, v in row.items()} for row in rows]
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        return [{k: int(v) if k == "epoch" else float(v) for k, v in row.items()} for row in rows]
+    except OSError as error:
+        raise RunError(f"Expected to read {path}, but: {error.strerror}.") from error
+    except (TypeError, ValueError) as error:
+        raise RunError(f"Expected {path} to be a table of numbers, got: {error}.") from error
 
 
 def _num_classes(weights: dict[str, Tensor]) -> int:

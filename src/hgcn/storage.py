@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import io
 import json
 import os
 import tempfile
@@ -50,10 +51,19 @@ def _umask() -> int:
     return mask
 
 
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file at once.
+
+    What other packages make is put together in memory first: each of them has an error of its own
+    for a full disk.
+    """
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
 def write_text(path: Path, text: str) -> None:
     """Write a text file at once."""
-    with replacing(path) as temporary:
-        temporary.write_text(text, encoding="utf-8", newline="\n")
+    write_bytes(path, text.encode())
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -63,11 +73,12 @@ def write_json(path: Path, content: Any) -> None:
 
 def write_table(path: Path, table: pl.DataFrame) -> None:
     """Write a table at once: as CSV if the ending says so, else as Parquet."""
-    with replacing(path) as temporary, temporary.open("wb") as file:
-        if path.suffix.lower() == ".csv":
-            table.write_csv(file)
-        else:
-            table.write_parquet(file)
+    if path.suffix.lower() == ".csv":
+        write_text(path, table.write_csv())
+    else:
+        buffer = io.BytesIO()
+        table.write_parquet(buffer)
+        write_bytes(path, buffer.getvalue())
 
 
 def read_json(path: Path) -> Any:
@@ -102,12 +113,11 @@ def write_tree(path: Path, tree: Any) -> None:
 
     The tensors are the file's tensors; the rest is JSON in its header.
     """
-    from safetensors.torch import save_file
+    from safetensors.torch import save
 
     tensors: dict[str, Tensor] = {}
     outline = _outline(tree, "", tensors)
-    with replacing(path) as temporary:
-        save_file(tensors, temporary, metadata={"tree": json.dumps(outline)})
+    write_bytes(path, save(tensors, metadata={"tree": json.dumps(outline)}))
 
 
 def read_tree(path: Path) -> Any:
@@ -120,7 +130,7 @@ def read_tree(path: Path) -> Any:
             return _fill(outline, {name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
     except OSError as error:
         raise RunError(f"Expected to read {path}, but: {error.strerror or error}.") from error
-    except (SafetensorError, KeyError, ValueError) as error:
+    except (SafetensorError, LookupError, TypeError, ValueError) as error:
         raise RunError(
             f"Expected {path} to be a whole file of hgcn, got a truncated or foreign one: {error}."
         ) from error
@@ -141,7 +151,9 @@ def _outline(tree: Any, name: str, tensors: dict[str, Tensor]) -> Any:
 
 
 def _fill(outline: Any, tensors: dict[str, Tensor]) -> Any:
-    kind, content = next(iter(outline.items()))
+    if not isinstance(outline, dict) or len(outline) != 1:
+        raise ValueError("its outline is not one that hgcn writes")
+    ((kind, content),) = outline.items()
     if kind == "tensor":
         return tensors[content]
     if kind == "dict":

@@ -14,7 +14,7 @@ from hgcn.config import Config
 from hgcn.data.graph import Graph, select_rows
 from hgcn.data.splits import LinkPart, LinkSplit, NodeSplit
 from hgcn.errors import ConfigError
-from hgcn.metrics import LINK_SCORES, NODE_SCORES, link_metrics, node_metrics
+from hgcn.metrics import LINK_SCORES, NODE_SCORES, finite_score, link_metrics, node_metrics
 from hgcn.predictor import Predictor
 from hgcn.text import one_of
 
@@ -146,7 +146,7 @@ class LinkTask(Task):
 
     def score(self, part: str) -> float:
         """The selected score."""
-        return LINK_SCORES[self.select](*self.outputs(part))
+        return finite_score(LINK_SCORES[self.select], *self.outputs(part))
 
     def metrics(self, part: str) -> dict[str, float]:
         """ROC AUC, average precision, hits@k and MRR."""
@@ -219,7 +219,7 @@ class NodeTask(Task):
 
     def score(self, part: str) -> float:
         """The selected score."""
-        return NODE_SCORES[self.select](*self.outputs(part))
+        return finite_score(NODE_SCORES[self.select], *self.outputs(part))
 
     def metrics(self, part: str) -> dict[str, float]:
         """Accuracy, F1 and macro F1."""

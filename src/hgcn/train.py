@@ -15,19 +15,12 @@ from hgcn.errors import RunError
 from hgcn.tasks import Task
 
 
-@dataclass
+@dataclass(frozen=True)
 class Best:
     """The best validation so far; patience is counted in epochs."""
 
     score: float = -math.inf
     epoch: int = 0
-
-    def update(self, score: float, epoch: int) -> bool:
-        """Take note of a score; whether it is the best."""
-        if score > self.score:
-            self.score, self.epoch = score, epoch
-            return True
-        return False
 
 
 @dataclass
@@ -116,7 +109,6 @@ def _train(
     state = State(predictor, optimizer, torch.Generator().manual_seed(config.seed))
     if resume is not None:
         resume(state)
-    parameters = [p for p in predictor.parameters() if p.requires_grad]
     start = time.perf_counter()
     try:
         while state.epoch < config.epochs:
@@ -124,40 +116,27 @@ def _train(
                 state.stopped = "patience"
                 break
             epoch = state.epoch + 1
-            predictor.train()
-            optimizer.zero_grad()
-            loss = task.loss(epoch, state.generator)
-            torch.autograd.backward(loss)
-            if config.clip:
-                nn.utils.clip_grad_norm_(parameters, config.clip)
-            optimizer.step()
-            value = float(loss.detach())
-            if not math.isfinite(value):
-                _refuse(state, value, epoch)
-                break
-            score = None
-            last = epoch == config.epochs
-            if epoch > task.warm_up and (epoch % config.eval_every == 0 or last):
-                predictor.eval()
-                score = task.score("val")
-                if state.best.update(score, epoch):
-                    state.best_weights = _copy(predictor)
+            loss = _step(task, state, epoch)
+            score, curvatures = _validate(task, state, epoch, loss)
             state.epoch = epoch
-            curvatures = predictor.curvature_values() if score is not None else []
-            if score is not None:
-                row = {"epoch": epoch, "loss": value, task.select: score}
-                state.history.append(row | {f"c{i}": c for i, c in enumerate(curvatures)})
             if on_epoch is not None:
                 left = config.patience - (epoch - (state.best.epoch or epoch))
                 seconds = time.perf_counter() - start
                 on_epoch(
                     Progress(
-                        epoch, config.epochs, value, score, state.best, left, curvatures, seconds
+                        epoch, config.epochs, loss, score, state.best, left, curvatures, seconds
                     )
                 )
             if checkpoint is not None:
                 checkpoint(state)
         state.stopped = state.stopped or "epochs"
+    except _NotFiniteError as error:
+        if not state.best_weights:
+            raise RunError(
+                f"Expected finite numbers, got {error}, before any validation. Try a smaller "
+                "learning rate (`lr`), or other features (`normalise`)."
+            ) from error
+        state.stopped = str(error)
     except KeyboardInterrupt:
         if not state.best_weights:
             raise
@@ -167,15 +146,46 @@ def _train(
     return state
 
 
+class _NotFiniteError(Exception):
+    """A loss or a score that is no number: training cannot go on."""
+
+
+def _step(task: Task, state: State, epoch: int) -> float:
+    """One step of the optimiser; the loss before it."""
+    predictor, clip = state.predictor, task.config.clip
+    predictor.train()
+    state.optimizer.zero_grad()
+    loss = task.loss(epoch, state.generator)
+    torch.autograd.backward(loss)
+    if clip:
+        nn.utils.clip_grad_norm_(predictor.parameters(), clip)
+    state.optimizer.step()
+    value = float(loss.detach())
+    if not math.isfinite(value):
+        raise _NotFiniteError(f"the loss {value} in epoch {epoch}")
+    return value
+
+
+def _validate(
+    task: Task, state: State, epoch: int, loss: float
+) -> tuple[float | None, list[float]]:
+    """The validation score and the curvatures, if it is time for that; keeps the best weights."""
+    config, predictor = task.config, task.predictor
+    due = epoch % config.eval_every == 0 or epoch == config.epochs
+    if epoch <= task.warm_up or not due:
+        return None, []
+    predictor.eval()
+    score = task.score("val")
+    if not math.isfinite(score):
+        raise _NotFiniteError(f"the validation score {score} in epoch {epoch}")
+    if score > state.best.score:
+        # In one statement, so that Ctrl-C cannot come between the two.
+        state.best, state.best_weights = Best(score, epoch), _copy(predictor)
+    curvatures = predictor.curvature_values()
+    row = {"epoch": epoch, "loss": loss, task.select: score}
+    state.history.append(row | {f"c{i}": c for i, c in enumerate(curvatures)})
+    return score, curvatures
+
+
 def _copy(predictor: nn.Module) -> dict[str, Tensor]:
     return {name: value.detach().clone() for name, value in predictor.state_dict().items()}
-
-
-def _refuse(state: State, value: float, epoch: int) -> None:
-    """A loss that is no number: an error, or the end if there is something to keep."""
-    if not state.best_weights:
-        raise RunError(
-            f"The loss became {value} in epoch {epoch}, before the first validation. Try a smaller "
-            "learning rate (`lr`), or other features (`normalise`)."
-        )
-    state.stopped = f"loss {value} in epoch {epoch}"

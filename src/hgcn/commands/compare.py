@@ -109,7 +109,8 @@ def _mean(value: float | Mapping[str, float]) -> float:
 def _facts(columns: Sequence[_Column]) -> Iterable[list[str]]:
     for name in ("best_epoch", "epochs", "parameters", "seconds"):
         means = [sum(one[name] for one in c.runs) / len(c.runs) for c in columns]
-        yield [name.replace("_", " "), *(f"{mean:.4g}" for mean in means)]
+        digits = 1 if name == "seconds" else 0
+        yield [name.replace("_", " "), *(f"{mean:,.{digits}f}" for mean in means)]
     counts = [len(column.runs) for column in columns]
     if max(counts) > 1:
         yield ["seeds", *map(str, counts)]

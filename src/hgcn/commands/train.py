@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import re
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -49,10 +51,23 @@ def run(arguments: argparse.Namespace) -> int:
     from hgcn.display import TrainingDisplay
     from hgcn.fit import fit
 
-    with TrainingDisplay(arguments.quiet) as display:
+    with TrainingDisplay(arguments.quiet) as display, _explained(folder):
         result = fit(source, out=folder, on_epoch=display.update, **given)
     _show(result.metrics, folder, arguments.quiet)
     return 0
+
+
+@contextlib.contextmanager
+def _explained(folder: Path) -> Iterator[None]:
+    """Say what Ctrl-C left behind, if it came too early for a result."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        left = " There is no result yet."
+        if (folder / "config.toml").exists():
+            left += f" Go on with: hgcn train --resume {folder}"
+        sys.stderr.write(f"hgcn: interrupted before the first validation.{left}\n")
+        raise
 
 
 def _source(arguments: argparse.Namespace, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
@@ -89,7 +104,7 @@ def _resume(arguments: argparse.Namespace, given: dict[str, Any]) -> int:
         raise ConfigError(
             "Expected nothing beside --resume: a resumed run goes on with the settings it has."
         )
-    with TrainingDisplay(arguments.quiet) as display:
+    with TrainingDisplay(arguments.quiet) as display, _explained(Path(arguments.resume)):
         result = resume(arguments.resume, on_epoch=display.update)
     _show(result.metrics, Path(arguments.resume), arguments.quiet)
     return 0
