@@ -1,0 +1,341 @@
+"""Estimators in the manner of scikit-learn: the graph is a parameter, the data are nodes or pairs.
+
+Scikit-learn cuts data into rows. A graph cannot be cut, so it goes into the constructor, and what
+is cut are numbers: of nodes for :class:`HGCNClassifier`, of pairs for :class:`HGCNLinkPredictor`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+from typing import Any, Self, final
+
+import numpy as np
+import torch
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.metrics import roc_auc_score
+from sklearn.utils.validation import check_is_fitted
+from torch import Tensor
+
+import hgcn.data.pickling  # noqa: F401
+from hgcn.config import Config, check_names
+from hgcn.data import as_graph
+from hgcn.data.graph import Graph
+from hgcn.data.negatives import NonEdges
+from hgcn.data.node_split import NodeSplit, draw_parts, part_sizes
+from hgcn.data.splits import LinkSplit, split_links
+from hgcn.errors import ConfigError, GraphError
+from hgcn.fit import run_problem
+from hgcn.prepare import Problem, choose
+from hgcn.run import Run
+
+SETTINGS = {
+    setting.name: setting.default
+    for setting in fields(Config)
+    if setting.metadata["group"] in ("model", "decoder", "training")
+    or setting.name in ("normalise", "degree_features", "select", "device", "dtype")
+}
+"""The settings of a run that are parameters of an estimator, and their defaults."""
+
+
+class _Estimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """What both estimators share: parameters, training, embeddings."""
+
+    _task: str
+
+    def __init__(
+        self,
+        graph: Any,
+        *,
+        validation_fraction: float = 0.1,
+        random_state: int | np.random.Generator | None = 0,
+        **settings: Any,
+    ) -> None:
+        check_names(settings)
+        wrong = [name for name in settings if name not in SETTINGS]
+        if wrong:
+            raise ConfigError(
+                "\n".join(f"`{name}` is no parameter of {type(self).__name__}." for name in wrong)
+            )
+        self.graph = graph
+        self.validation_fraction = validation_fraction
+        self.random_state = random_state
+        for name, default in SETTINGS.items():
+            setattr(self, name, settings.get(name, default))
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """All parameters: those of the constructor, every setting included."""
+        names = ("graph", "validation_fraction", "random_state", *SETTINGS)
+        return {name: getattr(self, name) for name in names}
+
+    def __sklearn_clone__(self) -> Self:
+        # A graph never changes, so copies of an estimator share it.
+        return type(self)(**self.get_params())
+
+    def _fit(self, graph: Graph, split: NodeSplit | LinkSplit, seed: int) -> Self:
+        """Train; there is no test part, and none is evaluated."""
+        settings = {name: getattr(self, name) for name in SETTINGS}
+        config = choose(graph, Config(**settings, task=self._task, seed=seed))
+        self.run_: Run = run_problem(Problem(graph, config, split), parts=("val",))
+        self.embedding_: NDArray[Any] = self.run_.embeddings().numpy()
+        self.n_iter_: int = self.run_.metrics["epochs"]
+        return self
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, (int, np.integer)):
+            return int(self.random_state)
+        return int(np.random.default_rng(self.random_state).integers(2**31))
+
+    def _fraction(self) -> float:
+        if not 0 < self.validation_fraction < 1:
+            raise ConfigError(
+                "Expected `validation_fraction` to be above 0 and below 1, got "
+                f"{self.validation_fraction!r}."
+            )
+        return self.validation_fraction
+
+    def transform(self, X: ArrayLike) -> NDArray[Any]:
+        """Embeddings, in normal coordinates: of nodes ``[M]``, or of both ends of pairs ``[M, 2]``.
+
+        Args:
+            X: numbers of nodes or of pairs of nodes.
+
+        Returns:
+            A row for each: ``dim`` numbers for a node, and twice as many for a pair.
+        """
+        check_is_fitted(self)
+        X = np.asarray(X)
+        nodes = _numbers(X, self.run_.num_nodes, "X", X.shape)
+        return self.embedding_[nodes].reshape(len(nodes), -1)
+
+
+@final
+class HGCNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
+    """Node classification: ``X`` holds numbers of nodes of the graph, ``y`` their classes.
+
+    All nodes and edges of the graph carry messages; classes are known of the nodes in ``X`` only.
+    Classes that the graph itself has are not looked at. Some of the nodes are held out to stop
+    training early, drawn from each class.
+
+    Args:
+        graph: a :class:`hgcn.Graph`, a PyG ``Data`` or anything else that is a graph in memory.
+        validation_fraction: share of the nodes in ``X`` that is held out.
+        random_state: seed of weights, dropout and validation nodes. ``None`` draws one.
+        settings: any setting of a model, of its decoder or of training, such as ``model``, ``dim``,
+            ``lr``: see :class:`hgcn.Config`.
+
+    Attributes:
+        classes_: the classes, sorted.
+        embedding_: embeddings of all nodes, ``[N, dim]``.
+        run_: the whole :class:`hgcn.Run`: to save, or to predict on other graphs.
+        n_iter_: number of epochs.
+
+    Example:
+        >>> import hgcn, numpy as np
+        >>> graph = hgcn.load("disease")
+        >>> nodes, y = np.arange(graph.num_nodes), graph.y.numpy()
+        >>> model = HGCNClassifier(graph, epochs=10).fit(nodes[:800], y[:800])
+        >>> model.predict(nodes[800:]).shape
+        (244,)
+    """
+
+    _task = "node"
+
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
+        """Train on nodes and their classes, which may be numbers or words."""
+        graph, seed = as_graph(self.graph), self._seed()
+        nodes = _numbers(X, graph.num_nodes, "X")
+        labels = np.asarray(y)
+        if labels.shape != nodes.shape:
+            raise GraphError(
+                f"Expected a class for each of the {len(nodes)} nodes in X, got `y` of shape "
+                f"{list(labels.shape)}."
+            )
+        self.classes_, codes = np.unique(labels, return_inverse=True)
+        known = torch.full((graph.num_nodes,), -1)
+        known[torch.from_numpy(nodes)] = torch.from_numpy(codes)
+        if bool((known[nodes].numpy() != codes).any()):
+            raise GraphError("Expected one class for each node, got a node twice in X with two.")
+        names = tuple(map(str, self.classes_.tolist()))
+        graph = graph.replace(y=known, class_names=names, split=None)
+        return self._fit(graph, self._split(known, seed), seed)
+
+    def _split(self, known: Tensor, seed: int) -> NodeSplit:
+        """Validation nodes from each class that has two at least."""
+        fraction, generator = self._fraction(), np.random.default_rng(seed)
+        part = torch.full(known.shape, -1)
+        for label in range(len(self.classes_)):
+            members = (known == label).nonzero()[:, 0]
+            sizes = [1]
+            if len(members) > 1:
+                sizes = part_sizes(len(members), (1 - fraction, fraction), "nodes")
+            draw_parts(members, sizes, part, generator)
+        train, val = ((part == code).nonzero()[:, 0] for code in (0, 1))
+        if not len(val):
+            raise GraphError(
+                "Expected a class with two nodes at least, one to learn from and one to validate "
+                f"on, got {len(train)} nodes of {len(self.classes_)} classes."
+            )
+        return NodeSplit(train, val, val[:0], "clean", inductive=False)
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[Any]:
+        """Probabilities ``[M, classes]``, in the order of ``classes_``."""
+        check_is_fitted(self)
+        nodes = _numbers(X, self.run_.num_nodes, "X")
+        return self.run_.predict_nodes().numpy()[nodes]
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """The most likely class of each node."""
+        return self.classes_[self.predict_proba(X).argmax(1)]
+
+
+@final
+class HGCNLinkPredictor(ClassifierMixin, _Estimator):  # type: ignore[misc]
+    """Link prediction: ``X`` holds pairs of nodes ``[M, 2]``, ``y`` is 1 for a link and 0 for none.
+
+    Without ``X`` it learns from all edges of the graph. With it, the pairs with ``y = 1`` are all
+    the edges there are: others of the graph are not looked at, neither as messages nor to learn
+    from, so that cross-validation is honest. Pairs to learn from that are no links are drawn at
+    random; those with ``y = 0`` are for validation, together with the edges that are held out.
+
+    Args:
+        graph: a :class:`hgcn.Graph`, a PyG ``Data`` or anything else that is a graph in memory.
+        validation_fraction: share of the edges that is held out to stop training early.
+        random_state: seed of weights, dropout and sampling. ``None`` draws one.
+        settings: any setting of a model, of its decoder or of training: see :class:`hgcn.Config`.
+
+    Attributes:
+        classes_: 0 and 1.
+        embedding_: embeddings of all nodes, ``[N, dim]``.
+        run_: the whole :class:`hgcn.Run`.
+        n_iter_: number of epochs.
+
+    Example:
+        >>> import hgcn
+        >>> graph = hgcn.load("disease")
+        >>> model = HGCNLinkPredictor(graph, epochs=10).fit()
+        >>> model.predict_proba([[0, 1], [5, 1000]]).shape
+        (2, 2)
+    """
+
+    _task = "link"
+
+    def fit(self, X: ArrayLike | None = None, y: ArrayLike | None = None) -> Self:
+        """Train on all edges of the graph, or on pairs."""
+        graph, seed = as_graph(self.graph), self._seed()
+        if graph.num_graphs > 1:
+            raise GraphError(
+                f"Expected one graph, got {graph.num_graphs} of them: hgcn.fit keeps whole graphs "
+                "for validation and test."
+            )
+        negatives = torch.empty(2, 0, dtype=torch.long)
+        if X is not None:
+            pairs, links = _pairs(X, y, graph.num_nodes)
+            graph, negatives = with_edges(graph, pairs[:, links]), pairs[:, ~links]
+        elif y is not None:
+            raise GraphError("Expected pairs of nodes `X` for `y`, got none.")
+        self.classes_ = np.array([0, 1])
+        graph = graph.replace(split=None)
+        split = split_links(graph, val=self._fraction(), test=0.0, seed=seed)
+        if negatives.numel():
+            split = replace(split, val=replace(split.val, negatives=negatives))
+        return self._fit(graph, split, seed)
+
+    def predict_proba(self, X: ArrayLike) -> NDArray[Any]:
+        """Probabilities ``[M, 2]`` of no link and of a link."""
+        check_is_fitted(self)
+        pairs = torch.from_numpy(_numbers(X, self.run_.num_nodes, "X", (-1, 2)).T)
+        links = self.run_.predict_links(pairs).double().numpy()
+        return np.stack((1 - links, links), axis=1)
+
+    def predict(self, X: ArrayLike) -> NDArray[Any]:
+        """1 where a link is more likely than none, else 0."""
+        return self.classes_[self.predict_proba(X).argmax(1)]
+
+    def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+        """ROC AUC."""
+        links = self.predict_proba(X)[:, 1]
+        return float(roc_auc_score(np.asarray(y), links, sample_weight=sample_weight))
+
+
+def link_pairs(
+    graph: Any, *, negatives: float = 1.0, random_state: int = 0
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Pairs ``X`` and answers ``y`` for scikit-learn: all edges, and other pairs at random.
+
+    Args:
+        graph: a graph, or anything that is one in memory.
+        negatives: how many other pairs for each edge; all are different.
+        random_state: equal numbers give equal pairs.
+
+    Example:
+        >>> import hgcn
+        >>> X, y = link_pairs(hgcn.load("disease"))
+        >>> X.shape, y.mean()
+        ((2086, 2), 0.5)
+    """
+    graph = as_graph(graph)
+    edges = graph.pairs()
+    free = NonEdges(edges, graph.num_nodes, directed=graph.directed)
+    count = round(negatives * edges.shape[1])
+    others = free.distinct(torch.tensor([count]), np.random.default_rng(random_state))
+    X = torch.cat((edges, others), dim=1).T.contiguous().numpy()
+    return X, np.repeat([1, 0], [edges.shape[1], count])
+
+
+def with_edges(graph: Graph, pairs: Tensor) -> Graph:
+    """The same nodes with other edges; those that the graph has keep their weight; others get 1."""
+
+    def keys(edges: Tensor) -> Tensor:
+        first, second = edges if graph.directed else (edges.amin(0), edges.amax(0))
+        return first * graph.num_nodes + second
+
+    wanted = torch.unique(keys(pairs))
+    edges = torch.stack((wanted // graph.num_nodes, wanted % graph.num_nodes))
+    if not graph.directed:
+        edges = torch.cat((edges, edges.flip(0)), dim=1)
+    weight = None
+    if graph.edge_weight is not None:
+        known, order = (graph.edge_index[0] * graph.num_nodes + graph.edge_index[1]).sort()
+        asked = edges[0] * graph.num_nodes + edges[1]
+        place = torch.searchsorted(known, asked).clamp_max(len(known) - 1)
+        weight = torch.where(known[place] == asked, graph.edge_weight[order[place]], 1.0)
+    return graph.replace(edge_index=edges, edge_weight=weight)
+
+
+def _pairs(X: ArrayLike, y: ArrayLike | None, num_nodes: int) -> tuple[Tensor, Tensor]:
+    pairs = _numbers(X, num_nodes, "X", (-1, 2))
+    links = np.ones(len(pairs)) if y is None else np.asarray(y)
+    if links.shape != (len(pairs),) or not np.isin(links, (0, 1)).all():
+        raise GraphError(
+            f"Expected `y` to be 0 or 1 for each of the {len(pairs)} pairs in X, got {links.dtype} "
+            f"of shape {list(links.shape)}."
+        )
+    if not (links == 1).any():
+        raise GraphError("Expected pairs with `y` = 1 to learn from, got none.")
+    if (pairs[:, 0] == pairs[:, 1]).any():
+        raise GraphError("Expected pairs of different nodes in X, got a node paired with itself.")
+    return torch.from_numpy(pairs.T.copy()), torch.from_numpy(links == 1)
+
+
+def _numbers(
+    X: ArrayLike, num_nodes: int, name: str, shape: tuple[int, ...] = (-1,)
+) -> NDArray[np.int64]:
+    """Numbers of nodes; scikit-learn may hand them on as a column, or as numbers with a point."""
+    given = np.asarray(X)
+    if given.ndim == 2 and given.shape[1] == 1 and len(shape) == 1:
+        given = given[:, 0]
+    fits = given.ndim == len(shape) and given.shape[1:] == shape[1:]
+    if not fits or given.dtype.kind not in "iuf" or not np.array_equal(given, np.rint(given)):
+        wanted = "[M]" if len(shape) == 1 else f"[M, {shape[1]}]"
+        raise GraphError(
+            f"Expected `{name}` to hold numbers of nodes, shape {wanted}, got {given.dtype} of "
+            f"shape {list(given.shape)}. Features belong into the graph."
+        )
+    wrong = np.argwhere((given < 0) | (given >= num_nodes))
+    if len(wrong):
+        raise GraphError(
+            f"Expected `{name}` to hold nodes in 0..{num_nodes - 1}, got "
+            f"{given[tuple(wrong[0])]} in row {wrong[0][0]}."
+        )
+    return given.astype(np.int64)
