@@ -63,6 +63,19 @@ def diameter(start: Ints, other: Ints, most: int) -> tuple[int, bool]:
     return longest, True
 
 
+# Multiplied by this number, the 64 powers of two differ in their highest six bits.
+DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
+PLACES = np.zeros(64, np.int64)
+for _bit in range(64):
+    PLACES[(int(DE_BRUIJN) << _bit) % 2**64 >> 58] = _bit
+
+
+@njit(cache=True, inline="always")
+def _lowest_bit(mask: np.uint64) -> int:
+    lowest = mask & (~mask + np.uint64(1))
+    return PLACES[(lowest * DE_BRUIJN) >> np.uint64(58)]
+
+
 @njit(cache=True)
 def _levels(start: Ints, other: Ints, node: int) -> Ints:
     hops = np.full(start.shape[0] - 1, -1, np.int64)
@@ -79,7 +92,7 @@ def _levels(start: Ints, other: Ints, node: int) -> Ints:
 
 
 @njit(cache=True)
-def _search(  # noqa: PLR0912
+def _search(
     start: Ints, other: Ints, sources: Ints, column: Ints, hops: Hops
 ) -> Ints:
     """Breadth-first searches from 64 sources at a time, one bit each.
@@ -127,13 +140,13 @@ def _search(  # noqa: PLR0912
             for place in range(fresh):
                 w = found[place]
                 reached |= then[w]
-                if column[w] >= 0:
-                    for bit in range(batch):
-                        if (then[w] >> np.uint64(bit)) & one:
-                            hops[base + bit, column[w]] = level
-            for bit in range(batch):
-                if (reached >> np.uint64(bit)) & one:
-                    farthest[base + bit] = level
+                mask = then[w] if column[w] >= 0 else np.uint64(0)
+                while mask != 0:
+                    hops[base + _lowest_bit(mask), column[w]] = level
+                    mask &= mask - one
+            while reached != 0:
+                farthest[base + _lowest_bit(reached)] = level
+                reached &= reached - one
             now, then = then, now
             queue, found = found, queue
             count = fresh

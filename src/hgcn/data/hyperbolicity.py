@@ -21,9 +21,10 @@ EXACT_NODES = 2_500
 """Largest block for which the exact value is found unasked; it takes seconds up to a minute."""
 MOST_EXACT_NODES = 30_000
 """Largest block for which it is found at all: its distances take 2 GB."""
-MOST_SOURCES = 4_096
-SEARCH_WORK = 2**34
-"""Edges that may be followed to find distances for sampling: about a minute."""
+SEARCHES = (512, 4_096)
+"""Fewest and most nodes of which distances are found for sampling."""
+SEARCH_WORK = 2**28
+"""Edges to follow in these searches, where that is more than the fewest: a few seconds."""
 TREE_LIKE, RANDOM = 0.05, 0.12
 """Bounds of the relative average, between trees, real networks and random graphs.
 
@@ -168,35 +169,27 @@ def hyperbolicity(
     matrix, nodes = _largest_component(graph)
     start, other = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
 
+    tree = len(other) == 2 * (len(nodes) - 1)
+    blocks = []
+    if not tree and (exact or (exact is None and len(nodes) <= MOST_EXACT_NODES)):
+        blocks = _feasible(blocks_of(matrix), exact)
+
     # Random nodes, and quadruples of them: a search from each node of each quadruple would take
     # weeks in a large graph. The average is as unbiased as with fresh nodes.
-    most = min(MOST_SOURCES, max(64, SEARCH_WORK // max(1, len(other))))
-    sources = np.arange(len(nodes))
-    if len(nodes) > most:
-        sources = generator.choice(len(nodes), most, replace=False)
+    searches = int(np.clip(SEARCH_WORK // max(1, len(other)), *SEARCHES))
+    count = min(len(nodes), searches, max(4, 4 * samples))
+    sources = np.sort(generator.choice(len(nodes), count, replace=False))
     hops, farthest = hop_distances(start, other, sources)
     longest, certain = int(farthest.max()), len(sources) == len(nodes)
     if not certain:
-        found, certain = diameter(start, other, most)
+        found, certain = diameter(start, other, searches)
         longest = max(longest, found)
-    count = samples if len(nodes) >= 4 else 0
-    sample = sample_deltas(hops, count, generator)
+    samples = samples if len(nodes) >= 4 else 0
+    sample = sample_deltas(hops, samples, generator)
     best = int(np.flatnonzero(sample.counts).max(initial=0))
     quadruple = sources[sample.quadruple]
-
-    tree = len(other) == 2 * (len(nodes) - 1)
-    known = tree
-    if not tree and (exact or (exact is None and len(nodes) <= MOST_EXACT_NODES)):
-        blocks = blocks_of(matrix)
-        if exact and len(blocks[0]) > MOST_EXACT_NODES:
-            raise GraphError(
-                f"Expected a largest block of at most {MOST_EXACT_NODES:,} nodes for the exact "
-                f"delta, got {len(blocks[0]):,}: their distances would not fit in memory. "
-                "Sample it instead."
-            )
-        if exact or len(blocks[0]) <= EXACT_NODES:
-            best, quadruple = exact_delta(matrix, blocks, best, quadruple)
-            known = True
+    if blocks:
+        best, quadruple = exact_delta(matrix, blocks, best, quadruple)
     deltas = np.arange(len(sample.counts)) / 2
     return Hyperbolicity(
         name=graph.name,
@@ -204,16 +197,27 @@ def hyperbolicity(
         nodes=len(nodes),
         edges=len(other) // 2,
         delta=best / 2,
-        exact=known,
+        exact=tree or bool(blocks),
         quadruple=tuple(graph.ids[nodes[quadruple]].tolist()),
         diameter=longest,
         diameter_exact=certain,
-        average=float(deltas @ sample.counts) / max(1, count),
+        average=float(deltas @ sample.counts) / max(1, samples),
         average_distance=sample.average_distance,
         counts={float(deltas[i]): int(sample.counts[i]) for i in np.flatnonzero(sample.counts)},
-        samples=count,
+        samples=samples,
         sources=len(sources),
     )
+
+
+def _feasible(blocks: list[Ints], exact: bool | None) -> list[Ints]:
+    """The blocks if the exact delta is to be found, else none."""
+    largest = len(blocks[0])
+    if exact and largest > MOST_EXACT_NODES:
+        raise GraphError(
+            f"Expected a largest block of at most {MOST_EXACT_NODES:,} nodes for the exact delta, "
+            f"got {largest:,}: their distances would not fit in memory. Sample it instead."
+        )
+    return blocks if exact or largest <= EXACT_NODES else []
 
 
 def _largest_component(graph: Graph) -> tuple[csr_array, Ints]:
