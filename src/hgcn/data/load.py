@@ -11,7 +11,7 @@ from hgcn.errors import DataError
 from hgcn.text import one_of
 
 
-def load(source: Any) -> Graph:
+def load(source: Any, **options: Any) -> Graph:
     """Load a data set by its name, or read anything that :func:`hgcn.data.read` takes.
 
     A name of a data set wins over a file or folder of that name; write ``./cora`` for the folder.
@@ -19,13 +19,19 @@ def load(source: Any) -> Graph:
     Example:
         >>> load((["ann", "bob"], ["bob", "cem"]))
         Graph(3 nodes, 2 edges)
+
+    Args:
+        source: a name, or anything that :func:`hgcn.data.read` takes.
+        options: other arguments of :func:`hgcn.data.read`, such as ``features`` and ``labels``;
+            they win over what a data set brings.
     """
     if not isinstance(source, str):
-        return read(source)
+        return read(source, **options)
     from hgcn.data.datasets import DATASETS, load_dataset
 
     if source in DATASETS:
-        return load_dataset(source)
+        graph = load_dataset(source)
+        return read(graph, **options) if options else graph
     if Path(source).exists():
-        return read(source)
+        return read(source, **options)
     raise DataError(one_of("source", source, DATASETS, "or the path of an existing file or folder"))
