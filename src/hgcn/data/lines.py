@@ -127,6 +127,6 @@ def read_bytes(path: Path) -> bytes:
         )
     if not data.strip():
         raise DataError(f"Expected a table, got an empty file ({path}).")
-    if b"\n" not in data:
-        data = data.replace(b"\r", b"\n")
+    if data.count(b"\r") != data.count(b"\r\n"):  # as old Macs end lines; polars would not see it
+        data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return data.rstrip(b"\r\n") + b"\n" if data.endswith((b"\n\n", b"\r\n\r\n")) else data

@@ -100,7 +100,7 @@ def _read_parquet(path: Path) -> Frame:
 
     try:
         data = pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         reason = str(error).splitlines()[0]
         raise DataError(
             f"Expected a Parquet file, got a damaged or different one ({path}): {reason}."
@@ -135,16 +135,15 @@ def _read_text(path: Path, table: Table, guess: Callable[[list[list[str]]], bool
             has_header=False,
             separator=text.delimiter,
             comment_prefix=text.comment,
-            infer_schema=False,
+            schema=dict.fromkeys(names, pl.String),
             raise_if_empty=False,
         )
     except pl.exceptions.PolarsError as error:
         text.complain(len(names), str(error).splitlines()[0])
     # Polars fills what a row lacks, and reads a blank line as a row of nothing.
-    if frame.width != len(names) or frame.to_series(-1).null_count():
+    if frame.to_series(-1).null_count():
         filled = text.check_widths(len(names))[-frame.height :]
         frame = frame.filter(pl.Series(filled, dtype=pl.Boolean))
-    frame.columns = names
     below = 1 if header else 0
     return Frame(
         frame.slice(below),
