@@ -101,6 +101,9 @@ class Config:
     dropout: float | None = _setting(
         None, "dropout (of weights in hyperbolic layers)", group="model", low=0, high=0.99
     )
+    feature_dropout: float = _setting(
+        0.0, "share of the features zeroed in each step", group="model", low=0, high=0.99
+    )
     act: str | None = _setting(
         None, "activation between layers", group="model", choices=ACTIVATIONS
     )

@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
-from hgcn import models
+from hgcn import kernels, models
 from hgcn.config import Config
 from hgcn.errors import ConfigError
 from hgcn.nn import FermiDirac, HyperbolicMLR, TangentClassifier
@@ -57,7 +58,10 @@ class Predictor(nn.Module):
         return HyperbolicMLR(config.dim, num_classes, c=self.encoder.curvature)
 
     def encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
-        """Embeddings of all nodes."""
+        """Embeddings of all nodes; in training, some of the features are left out at random."""
+        if self.training and self.feature_dropout:
+            drop = functional.dropout if x.layout is torch.strided else kernels.dropout_sparse
+            x = drop(x, self.feature_dropout)
         return self.encoder.encode(x, edge_index, edge_weight)
 
     def links(self, z: Tensor, pairs: Tensor) -> Tensor:

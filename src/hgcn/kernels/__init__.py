@@ -1,6 +1,6 @@
 """Operations over neighbourhoods, fused on the CPU."""
 
-from hgcn.kernels.csr import Neighbourhoods, neighbourhoods
+from hgcn.kernels.csr import Neighbourhoods, dropout_sparse, neighbourhoods
 from hgcn.kernels.functions import (
     attention,
     local_sum,
@@ -13,6 +13,7 @@ from hgcn.kernels.functions import (
 __all__ = [
     "Neighbourhoods",
     "attention",
+    "dropout_sparse",
     "local_sum",
     "neighbourhoods",
     "sparse_product",

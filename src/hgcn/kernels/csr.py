@@ -115,6 +115,19 @@ def sparse_rows(x: Tensor) -> tuple[Neighbourhoods, Tensor]:
     return found[1]
 
 
+def dropout_sparse(x: Tensor, p: float) -> Tensor:
+    """Zero entries of a sparse matrix at random and scale the others, as dropout does.
+
+    The result shares the order of its entries with ``x``: nothing is sorted again.
+    """
+    graph, values = sparse_rows(x)
+    dropped = torch.nn.functional.dropout(values, p)
+    start = torch.from_numpy(graph.by_target.start).to(values.device)
+    out = torch.sparse_csr_tensor(start, graph.source, dropped, x.shape, check_invariants=False)
+    _cache[out] = (out._version, (graph, dropped))
+    return out
+
+
 def _check(edge_index: Tensor, num_sources: int, num_targets: int) -> None:
     if edge_index.dim() != 2 or len(edge_index) != 2 or edge_index.is_floating_point():
         raise GraphError(
