@@ -26,6 +26,7 @@ COMMANDS = {
     "datasets": "list the data sets, and which of them are here",
     "hyperbolicity": "measure how tree-like a graph is",
     "train": "train a network and write a run folder",
+    "search": "search for good settings on the validation part",
     "evaluate": "scores of a run, on its own test part or on another graph",
     "embed": "write the embeddings of a run, with ids, to a file",
     "predict": "classes, probabilities of links, or missing links",

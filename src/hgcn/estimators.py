@@ -68,6 +68,11 @@ class _Estimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         names = ("graph", "validation_fraction", "random_state", *SETTINGS)
         return {name: getattr(self, name) for name in names}
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        usual = {"validation_fraction": 0.1, "random_state": 0, **SETTINGS}
+        own = ", ".join(f"{k}={v!r}" for k, v in self.get_params().items() if usual.get(k, k) != v)
+        return f"{type(self).__name__}({own})"
+
     def __sklearn_clone__(self) -> Self:
         # A graph never changes, so copies of an estimator share it.
         return type(self)(**self.get_params())

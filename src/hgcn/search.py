@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import optuna
-from optuna.trial import TrialState
+from optuna.trial import FrozenTrial, TrialState
 
 from hgcn.config import Config, check_names
 from hgcn.errors import ConfigError, RunError
@@ -33,7 +33,8 @@ class SearchResult:
         config: the best settings, ready for :func:`hgcn.fit` or, as TOML, `hgcn train --config`.
         value: their validation score, the mean over the seeds.
         score: name of this score.
-        trials: a row for each trial: number, state, value, seconds, error, and each setting.
+        trials: a row for each trial: number, state, value, seconds, error, and each setting. A
+            pruned trial has the value at which it was stopped.
         importance: how much of the spread of the score each setting explains; adds up to 1. Empty
             if there are too few trials to tell.
         interrupted: whether Ctrl-C ended the search before all trials were done.
@@ -192,7 +193,7 @@ def _result(study: optuna.Study, plan: Plan, stopped: bool) -> SearchResult:
         value=float(best.value or 0.0),
         score=best.user_attrs["score"],
         trials=_table(study, plan.space),
-        importance=_importance(study, len(done)),
+        importance=_importance(study, done),
         interrupted=stopped,
     )
 
@@ -215,10 +216,10 @@ def _table(study: optuna.Study, space: Space) -> pl.DataFrame:
     return pl.DataFrame(rows, schema_overrides=types, infer_schema_length=None)
 
 
-def _importance(study: optuna.Study, count: int) -> dict[str, float]:
+def _importance(study: optuna.Study, done: list[FrozenTrial]) -> dict[str, float]:
     """Shares by functional analysis of variance; a handful of trials has nothing to say."""
-    values = {t.value for t in study.get_trials(deepcopy=False) if t.value is not None}
-    if count < 10 or len(values) < 3:
+    if len(done) < 10 or len({trial.value for trial in done}) < 3:
         return {}
     evaluator = optuna.importance.FanovaImportanceEvaluator(seed=0)
-    return optuna.importance.get_param_importances(study, evaluator=evaluator)
+    shares = optuna.importance.get_param_importances(study, evaluator=evaluator)
+    return {name: float(share) for name, share in shares.items()}

@@ -129,9 +129,8 @@ def run_trials(
 ) -> bool:
     """Run trials until there are ``total``; whether Ctrl-C ended that."""
     done = count_finished(study)
-    best = max(
-        (t.value for t in study.get_trials(deepcopy=False) if t.value is not None), default=None
-    )
+    complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
+    best = max((t.value for t in complete if t.value is not None), default=None)
     left = total - done
     if left <= 0:
         return False

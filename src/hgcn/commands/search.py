@@ -1,0 +1,207 @@
+"""`hgcn search`: look for good settings by the validation score."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hgcn.commands._settings import add_settings, given_settings
+from hgcn.errors import ConfigError
+
+if TYPE_CHECKING:
+    from hgcn.search import SearchResult
+    from hgcn.search_trial import Trials
+
+EXAMPLES = """\
+A setting that is given is fixed; the others of the search space vary. The test part is never
+looked at. The same command goes on with a search that was interrupted, and with a larger --trials
+makes it longer.
+
+examples:
+  hgcn search cora --task node            50 trials; the best settings as TOML
+  hgcn train --config searches/cora-node-hgcn.toml --seeds 10
+  hgcn search cora --model gcn --trials 50 --dim 16
+  hgcn search disease --space space.toml --seeds 3
+  hgcn search pubmed --storage postgresql://me@server/studies   on many machines at a time
+"""
+SHOWN = 5
+INTERRUPTED = 130
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare arguments."""
+    parser.epilog = EXAMPLES
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("source", nargs="?", help="dataset name, edge list or folder")
+    parser.add_argument("--trials", metavar="N", default="50", help="how many settings to try (50)")
+    parser.add_argument("--seeds", metavar="N", default="1", help="seeds for each of them (1)")
+    parser.add_argument(
+        "--processes", metavar="N", help="trials at a time, one thread each (all cores)"
+    )
+    parser.add_argument("--space", metavar="FILE", help="TOML file that says what to vary")
+    parser.add_argument(
+        "--storage", metavar="FILE|URL", help="where trials are kept (journal.log in --out)"
+    )
+    parser.add_argument("--name", help="name of the search (SOURCE-TASK-MODEL)")
+    parser.add_argument(
+        "--out", metavar="FOLDER", default="searches", help="folder for results (searches)"
+    )
+    parser.add_argument("--config", metavar="FILE", help="TOML file with fixed settings")
+    parser.add_argument("--quiet", action="store_true", help="no progress, no table")
+    add_settings(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Search as asked."""
+    given = given_settings(arguments)
+    source, given = _source(arguments, given)
+    numbers = {
+        name: _number(name, text)
+        for name, text in (
+            ("trials", arguments.trials),
+            ("seeds", arguments.seeds),
+            ("processes", arguments.processes or str(_cores())),
+        )
+    }
+
+    from hgcn import storage
+    from hgcn.search import search
+
+    folder = Path(arguments.out)
+    storage.make_folder(folder)
+    with _Display(arguments.quiet) as display:
+        result = search(
+            source,
+            **numbers,
+            storage=arguments.storage or folder / "journal.log",
+            space=arguments.space,
+            name=arguments.name,
+            on_trial=display.update,
+            **given,
+        )
+    best = folder / f"{result.name}.toml"
+    storage.write_text(best, _header(result) + result.config.to_toml())
+    with storage.replacing(folder / f"{result.name}.csv") as temporary:
+        result.trials.write_csv(temporary)
+    _show(result, best, arguments.quiet)
+    return INTERRUPTED if result.interrupted else 0
+
+
+def _source(arguments: argparse.Namespace, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The source, and the settings of the file under those of the flags."""
+    from hgcn.config import read_toml
+
+    settings = read_toml(arguments.config) if arguments.config else {}
+    own = settings.pop("source", None)
+    source = arguments.source or own
+    if source is None:
+        raise ConfigError(
+            "Expected a dataset name, a file or a folder to search on: hgcn search cora. "
+            "`hgcn datasets` lists the names."
+        )
+    return str(source), {**settings, **given}
+
+
+def _number(name: str, text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise ConfigError(f"Expected --{name} to be a whole number above 0, got {text!r}.")
+    return int(text)
+
+
+def _cores() -> int:
+    """Cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _header(result: SearchResult) -> str:
+    count = len(result.trials)
+    return (
+        f"# Best of {count} trials: validation {result.score} {100 * result.value:.2f}.\n"
+        f"# Train with: hgcn train --config THIS_FILE\n\n"
+    )
+
+
+class _Display:
+    """Shows how a search goes: a live line in a terminal, a line now and then in a pipe."""
+
+    def __init__(self, quiet: bool, every: float = 10.0) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn
+
+        self.console = Console(stderr=True, quiet=quiet)
+        self.every = every
+        self.start = self.last = time.monotonic()
+        self.first: int | None = None
+        self.bar = Progress(
+            TextColumn("trials {task.completed}/{task.total}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[text]}"),
+            console=self.console,
+            transient=True,
+            disable=quiet or not self.console.is_terminal,
+        )
+        self.task = self.bar.add_task("", total=None, text="starting")
+
+    def __enter__(self) -> _Display:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.bar.stop()
+
+    def update(self, trials: Trials) -> None:
+        """Show where the search stands."""
+        from hgcn.display import duration
+
+        now = time.monotonic()
+        if self.first is None:
+            # Trials of an earlier call took none of our time.
+            self.first = trials.done - 1
+        rate = (now - self.start) / (trials.done - self.first)
+        best = "none yet" if trials.best is None else f"{100 * trials.best:.2f}"
+        text = f"best {best}  about {duration(rate * (trials.total - trials.done))} more"
+        self.bar.update(self.task, completed=trials.done, total=trials.total, text=text)
+        if self.bar.disable and now - self.last >= self.every:
+            self.console.print(f"trials {trials.done}/{trials.total}  {text}", highlight=False)
+            self.last = now
+
+
+def _show(result: SearchResult, best: Path, quiet: bool) -> None:
+    if quiet:
+        sys.stdout.write(f"{best}\n")
+        return
+    import polars as pl
+
+    from hgcn.display import output, rows_table, score_name
+
+    top = result.trials.filter(pl.col("state") == "complete")
+    top = top.sort(["value", "number"], descending=[True, False]).head(SHOWN)
+    rows = [["validation", "", *(f"{100 * value:.2f}" for value in top["value"])]]
+    names = result.trials.columns[result.trials.columns.index("error") + 1 :]
+    names.sort(key=lambda name: -result.importance.get(name, 0.0))
+    for name in names:
+        share = result.importance.get(name)
+        told = "" if share is None else f"{100 * share:.0f} %"
+        rows.append([name, told, *(_brief(value) for value in top[name])])
+    header = ["setting", "importance", *(f"trial {number}" for number in top["number"])]
+    console = output()
+    console.print(rows_table(header, rows, f"{result.name}: {score_name(result.score)}"))
+    counts = result.trials["state"].value_counts(sort=True).rows()
+    told = ", ".join(f"{number} {state}" for state, number in counts)
+    console.print(f"Trials: {told}.", highlight=False)
+    if result.interrupted:
+        console.print("Interrupted; the same command goes on.", highlight=False)
+    console.print(f"Best settings: {best}", highlight=False, soft_wrap=True)
+    console.print(f"Train with: hgcn train --config {best}", highlight=False, soft_wrap=True)
+
+
+def _brief(value: object) -> str:
+    if isinstance(value, bool) or value is None:
+        return "" if value is None else str(value).lower()
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
