@@ -255,6 +255,7 @@ def fit_seeds(
     folder = Path(out)
     if (folder / "metrics.json").exists():
         raise RunError(f"Expected a new folder, but {folder} holds runs already.")
+    settle(source, settings)  # wrong settings are refused here, before any process is started
     storage.make_folder(folder)
     first = settings.pop("seed", 0) or 0
     workers = min(seeds, processes or len(os.sched_getaffinity(0)))

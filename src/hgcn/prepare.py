@@ -311,11 +311,13 @@ def preset(source: object, settings: Mapping[str, Any]) -> tuple[str, dict[str, 
     if not isinstance(source, str):
         return "", {}
     folder = resources.files("hgcn") / "presets"
+    # Looked up among those there are: a source may be anything, also no name of a file.
+    files = list(folder.iterdir()) if folder.is_dir() else []
     tasks = (settings["task"],) if settings.get("task") else ("link", "node")
     for task in tasks:
         name = f"{source}-{task}-{model}.toml"
-        file = folder / name
-        if file.is_file():
+        file = next((file for file in files if file.name == name), None)
+        if file is not None:
             with resources.as_file(file) as path:
                 return name.removesuffix(".toml"), read_toml(Path(path))
     return "", {}

@@ -7,7 +7,6 @@ from dataclasses import fields
 from typing import Any
 
 from hgcn.config import TYPES, Config
-from hgcn.errors import ConfigError
 
 NOT_FLAGS = ("source",)
 
@@ -40,18 +39,16 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
 
 
 def given_settings(arguments: argparse.Namespace) -> dict[str, Any]:
-    """The settings that flags were given for; wrong numbers are all reported at once."""
+    """The settings that flags were given for.
+
+    What is no number where one is expected stays text: the configuration refuses it, together with
+    everything else that is wrong.
+    """
     given: dict[str, Any] = {}
-    wrong = []
     for name, text in vars(arguments).items():
-        if name not in TYPES or name in NOT_FLAGS:
-            continue
-        try:
-            given[name] = text if isinstance(text, bool) else TYPES[name](text)
-        except ValueError:
-            kind = {int: "a whole number", float: "a number"}[TYPES[name]]
-            flag = "--" + name.replace("_", "-")
-            wrong.append(f"Expected {flag} to be {kind}, got {text!r}.")
-    if wrong:
-        raise ConfigError("\n".join(wrong))
+        if name in TYPES and name not in NOT_FLAGS:
+            try:
+                given[name] = text if isinstance(text, bool) else TYPES[name](text)
+            except ValueError:
+                given[name] = text
     return given

@@ -32,6 +32,13 @@ def load(source: Any, **options: Any) -> Graph:
     if source in DATASETS:
         graph = load_dataset(source)
         return read(graph, **options) if options else graph
-    if Path(source).exists():
+    if _exists(source):
         return read(source, **options)
     raise DataError(one_of("source", source, DATASETS, "or the path of an existing file or folder"))
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):  # longer than a path may be, or with a null character
+        return False
