@@ -170,6 +170,23 @@ def test_every_data_set_has_a_source_and_a_parser() -> None:
     assert SERVER.startswith("https://")
 
 
+def test_the_documentation_has_the_same_table() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text(encoding="utf-8")
+    for entry in DATASETS.values():
+        counts = entry.nodes, entry.edges, entry.features, entry.classes, entry.graphs
+        cells = [f"`{entry.name}`", *(f"{number:,}" for number in counts)]
+        cells += [f"{entry.delta:g}", ", ".join(entry.tasks), entry.licence]
+        assert f"| {' | '.join(cells)} |" in text
+
+
+@needs_data
+@pytest.mark.parametrize("name", ["cora", "disease_lp", "twitch"])
+def test_the_reader_of_folders_finds_the_same_graph(name: str) -> None:
+    from hgcn.data.read import read
+
+    assert read(Path(str(DATA)) / name).fingerprint() == load_dataset(name).fingerprint()
+
+
 def test_the_table_cannot_be_changed() -> None:
     with pytest.raises(TypeError):
         DATASETS["new"] = DATASETS["cora"]  # type: ignore[index]

@@ -136,7 +136,7 @@ def test_hyperbolic_random_has_the_expected_degree(
 ) -> None:
     found = [
         degrees(hyperbolic_random(600, degree=degree, gamma=gamma, seed=seed)).mean()
-        for seed in range(20)
+        for seed in range(12)
     ]
     assert np.mean(found) == pytest.approx(degree, rel=error)
 
@@ -145,7 +145,7 @@ def test_hyperbolic_random_has_the_expected_degree(
 def test_hyperbolic_random_is_scale_free_and_clustered(gamma: float) -> None:
     graph = hyperbolic_random(20_000, degree=10, gamma=gamma, seed=2)
     assert exponent(degrees(graph), 25) == pytest.approx(gamma, abs=0.3)
-    assert nx.average_clustering(as_networkx(graph), nodes=range(2000)) > 0.4
+    assert nx.average_clustering(as_networkx(graph), nodes=range(200)) > 0.4
     # The share of points within r is (cosh(a r) - 1)/(cosh(a R) - 1), about e^(a (r - R)).
     r, alpha = graph.columns["radius"], (gamma - 1) / 2
     assert (r < r.max() - 2).mean() == pytest.approx(np.exp(-2 * alpha), abs=0.02)

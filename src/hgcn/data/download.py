@@ -166,17 +166,15 @@ def _digest(path: Path) -> str:
 @contextlib.contextmanager
 def _bar(url: str, shown: bool) -> Iterator[Callable[[int, int], None]]:
     """A function to call with bytes done and bytes in all (0 if unknown)."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if not (shown and console.is_terminal):
+    if not (shown and sys.stderr.isatty()):
         yield lambda done, total: None
         return
+    from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
 
     text = TextColumn("{task.description}")
     columns = (text, BarColumn(), DownloadColumn(), TransferSpeedColumn())
-    with Progress(*columns, console=console, transient=True) as bar:
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task(url.rsplit("/", 1)[-1], total=None)
         yield lambda done, total: bar.update(task, completed=done, total=total or None)
 

@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hgcn.data.clean import clean_edges
 from hgcn.data.graph import SPLIT_PARTS, Graph, csr_matrix
 from hgcn.errors import DataError
 
@@ -90,7 +91,8 @@ def read_graph(folder: Path, *, instead: Mapping[str, str], **fields: Any) -> Gr
         path = folder / instead.get(file, file)
         return read_content(path) if path.is_file() else None
 
-    edges = torch.from_numpy(content("edges.csv")).t()
+    source, target = content("edges.csv").T
+    edges = clean_edges(source, target, None, num_nodes=fields["num_nodes"], directed=False)[0]
     for field, file in (("y", "labels.npy"), ("graph_ids", "graph_ids.npy")):
         values = content(file)
         fields[field] = None if values is None else torch.from_numpy(values)
@@ -108,7 +110,7 @@ def read_graph(folder: Path, *, instead: Mapping[str, str], **fields: Any) -> Gr
     if ids is not None:
         fields["ids"] = ids
     return Graph(
-        torch.cat((edges, edges.flip(0)), dim=1),
+        edges,
         x=_features(content("features.npy"), content("features.npz")),
         columns=columns,
         **fields,

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from hgcn.data.clean import clean_edges
 from hgcn.data.graph import Graph
 from hgcn.errors import GraphError
 
@@ -146,9 +147,9 @@ def _at_least(name: str, value: int, low: int) -> None:
         raise GraphError(f"Expected `{name}` to be at least {low}, got {value}.")
 
 
-def _undirected(source: np.ndarray, target: np.ndarray, **fields: Any) -> Graph:
-    ends = torch.from_numpy(np.stack((source, target)))
-    return Graph(torch.cat((ends, ends.flip(0)), dim=1), **fields)
+def _undirected(source: np.ndarray, target: np.ndarray, num_nodes: int, **fields: Any) -> Graph:
+    edges = clean_edges(source, target, None, num_nodes=num_nodes, directed=False)[0]
+    return Graph(edges, num_nodes=num_nodes, **fields)
 
 
 def _tree(parent: np.ndarray, name: str, **columns: np.ndarray) -> Graph:

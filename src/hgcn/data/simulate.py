@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 import torch
 
+from hgcn.data.clean import clean_edges
 from hgcn.data.graph import Graph, csr_matrix
 from hgcn.errors import GraphError
 
@@ -100,9 +101,8 @@ def disease_spread(
     risk = (1 - noise) * susceptible + noise / 2
     x = _markers(parent, depth, risk, features, kinship, random)
     child = np.flatnonzero(parent >= 0)
-    ends = torch.from_numpy(np.stack((parent[child], child)))
     return Graph(
-        torch.cat((ends, ends.flip(0)), dim=1),
+        clean_edges(parent[child], child, None, num_nodes=nodes, directed=False)[0],
         num_nodes=nodes,
         x=x,
         y=torch.from_numpy(infected.astype(np.int64)),
