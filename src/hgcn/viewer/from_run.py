@@ -46,7 +46,7 @@ def scene_from_run(run: Run, graph: Any = None, *, missing: int = MISSING_LINKS)
         links = run.top_links(missing, graph)
     scene = scene_from_embeddings(
         with_split(run, graph) if own else graph,
-        [_dense(layer) for layer in layers[first:]],
+        [dense(layer) for layer in layers[first:]],
         curvatures[first:],
         name=title(run, graph),
         predictions=run.predict_nodes(graph) if run.config.task == "node" else None,
@@ -142,7 +142,8 @@ def metric_lines(run: Run, graph: Graph, *, own: bool = True) -> dict[str, str]:
     return lines | {"edges": f"{graph.num_edges:,}"}
 
 
-def _dense(x: Tensor) -> Tensor:
+def dense(x: Tensor) -> Tensor:
+    """The same matrix, dense."""
     return x if x.layout == torch.strided else x.to_dense()
 
 

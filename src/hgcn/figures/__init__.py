@@ -1,0 +1,26 @@
+"""The paper's figures from our own runs, and pictures of a run for notebooks.
+
+Example:
+    >>> from hgcn import figures
+    >>> figures.save(figures.geometry_figure(), "geometry.svg")  # doctest: +SKIP
+"""
+
+from hgcn.figures.attention import attention_figure, train_for_attention
+from hgcn.figures.curvature import curvature_figure
+from hgcn.figures.embeddings import embeddings_figure, train_for_embeddings
+from hgcn.figures.geometry import geometry_figure
+from hgcn.figures.plot import plot_disk
+from hgcn.figures.style import save
+from hgcn.figures.training import training_figure
+
+__all__ = [
+    "attention_figure",
+    "curvature_figure",
+    "embeddings_figure",
+    "geometry_figure",
+    "plot_disk",
+    "save",
+    "train_for_attention",
+    "train_for_embeddings",
+    "training_figure",
+]

@@ -1,0 +1,260 @@
+"""Figure 5 of the paper: to whom a node listens, two hops far, in GAT and in HGCN."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from hgcn.data.graph import Graph
+from hgcn.errors import ConfigError, GraphError
+from hgcn.figures.embeddings import NAMES
+from hgcn.figures.style import INK, ORANGE, SOFT, new_figure, style
+from hgcn.viewer.build import depth
+from hgcn.viewer.from_run import attention_layers
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from hgcn.run import Run
+
+MODELS = ("gat", "hgcn")
+SOURCE = "disease"
+COMFORTABLE = range(10, 31)
+"""Sizes of a neighbourhood that are neither dull nor crowded."""
+
+
+def train_for_attention(
+    *,
+    source: str = SOURCE,
+    seed: int = 0,
+    on_run: Callable[[str], Any] | None = None,
+    **settings: Any,
+) -> list[Run]:
+    """The runs of the figure: GAT and HGCN with attention, two layers, on a tree of an epidemic."""
+    from hgcn.fit import fit
+
+    runs = []
+    for model in MODELS:
+        watch = on_run(f"{model} on {source}") if on_run else None
+        wanted: dict[str, Any] = {"model": model, "task": "node", "layers": 2, "seed": seed}
+        if model == "hgcn":
+            wanted["attention"] = True
+        runs.append(fit(source, on_epoch=watch, **{**wanted, **settings}))
+    return runs
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """What is within two hops of a node.
+
+    Attributes:
+        centre: the node.
+        nodes: all of them, the centre first, then by hops.
+        links: pairs (listener, heard): of the centre, then of its neighbours, outward.
+        place: where each node is drawn: from left to right, and from root to leaf.
+    """
+
+    centre: int
+    nodes: list[int]
+    links: list[tuple[int, int]]
+    place: dict[int, tuple[float, float]]
+
+
+def attention_figure(runs: Sequence[Run], *, node: Any = None) -> Figure:
+    """The attention of one node on its two-hop neighbourhood, a panel for each run.
+
+    A first-hop edge shows the share that the last layer gives to a neighbour; a second-hop edge
+    that share times what the neighbour gave to its own one layer earlier: how much of a node
+    arrives at the centre along the path.
+
+    Args:
+        runs: of networks with attention and the same graph.
+        node: id of the centre; by default one with parent, grandparent and children.
+    """
+    if not runs:
+        raise ConfigError("Expected at least one run to draw, got none.")
+    graph = runs[0].graph
+    for run in runs[1:]:
+        if run.graph.num_nodes != graph.num_nodes:
+            raise GraphError(
+                f"Expected runs on the same graph, got {graph.num_nodes} and "
+                f"{run.graph.num_nodes} nodes."
+            )
+    level = node_depth(graph)
+    neighbours = _neighbours(graph)
+    centre = _find(graph, node) if node is not None else choose_centre(neighbours, level)
+    around = neighbourhood(centre, neighbours, level)
+    shares = [path_shares(run, around) for run in runs]
+    top = max(max(one.values(), default=1.0) for one in shares)
+    with style():
+        figure = new_figure(4.4 * len(runs), 3.9)
+        panels = figure.subplots(1, len(runs), squeeze=False)[0]
+        for ax, run, share in zip(panels, runs, shares, strict=True):
+            _draw(ax, around, share, level, top)
+            upward = sum(s for (_, j), s in share.items() if level[j] < level[centre])
+            name = NAMES.get(run.config.model, run.config.model)
+            ax.set_title(name, loc="center")
+            ax.text(
+                0.5, -0.02, f"{upward:.0%} to nodes above", transform=ax.transAxes, ha="center",
+                va="top", color=SOFT,
+            )  # fmt: skip
+        _scale(figure, panels, top)
+        return figure
+
+
+def node_depth(graph: Graph) -> np.ndarray:
+    """The depth of each node: the data's own where they have it."""
+    if "depth" in graph.columns:
+        return np.asarray(graph.columns["depth"], dtype=float)
+    return depth(graph.pairs().numpy(), graph.num_nodes)
+
+
+def _neighbours(graph: Graph) -> dict[int, list[int]]:
+    found = defaultdict(list)
+    for source, target in graph.edge_index.T.tolist():
+        if source != target:
+            found[target].append(source)
+    return found
+
+
+def _find(graph: Graph, node: Any) -> int:
+    known = [str(one) for one in graph.ids.tolist()]
+    if str(node) not in known:
+        raise GraphError(
+            f"Expected `node` to be the id of a node, such as {known[0]!r}, got {node!r}."
+        )
+    return known.index(str(node))
+
+
+def choose_centre(neighbours: dict[int, list[int]], level: np.ndarray) -> int:
+    """A node with a node above, one above that, and some below, in a drawable neighbourhood."""
+
+    def merit(node: int) -> tuple[bool, bool, bool, float, int]:
+        near = neighbours[node]
+        above = [j for j in near if level[j] < level[node]]
+        grand = any(level[k] < level[j] for j in above for k in neighbours[j])
+        below = len(near) - len(above)
+        size = len({k for j in near for k in [j, *neighbours[j]]} - {node}) + 1
+        off = max(COMFORTABLE.start - size, size - COMFORTABLE.stop + 1, 0)
+        return bool(above), grand, below > 1, -off, -node
+
+    candidates = [node for node in list(neighbours) if neighbours[node]]
+    if not candidates:
+        raise GraphError("Expected a graph with edges, got none.")
+    return max(candidates, key=merit)
+
+
+def neighbourhood(
+    centre: int, neighbours: dict[int, list[int]], level: np.ndarray
+) -> Neighbourhood:
+    """Two hops around a node, laid out as a tree whose highest node is on top."""
+    first = list(dict.fromkeys(neighbours[centre]))
+    links = [(centre, j) for j in first]
+    seen = {centre, *first}
+    second = []
+    for j in first:
+        for k in dict.fromkeys(neighbours[j]):
+            if k not in seen:
+                seen.add(k)
+                second.append(k)
+                links.append((j, k))
+    nodes = [centre, *first, *second]
+    tree = defaultdict(list)
+    for i, j in links:
+        tree[i].append(j)
+        tree[j].append(i)
+    root = min(nodes, key=lambda node: (level[node], node))
+    place: dict[int, tuple[float, float]] = {}
+    width = 0
+
+    def put(node: int, parent: int | None) -> float:
+        nonlocal width
+        below = sorted((k for k in tree[node] if k != parent), key=lambda k: (level[k], k))
+        if below:
+            ends = [put(child, node) for child in below]
+            x = (ends[0] + ends[-1]) / 2
+        else:
+            x = float(width)
+            width += 1
+        place[node] = (x, -float(level[node]))
+        return x
+
+    put(root, None)
+    return Neighbourhood(centre, nodes, links, place)
+
+
+def path_shares(run: Run, around: Neighbourhood) -> dict[tuple[int, int], float]:
+    """How much of each node arrives at the centre, by link (listener, heard)."""
+    layers = attention_layers(run)
+    if not layers:
+        raise ConfigError(
+            f"Expected a run with attention (gat, or hgcn with `attention`), got "
+            f"{run.config.model} without."
+        )
+    last, before = layers[-1], layers[-2] if len(layers) > 1 else layers[-1]
+    heard = _row(last, around.centre)
+    shares = {}
+    for i, j in around.links:
+        if i == around.centre:
+            shares[i, j] = heard.get(j, 0.0)
+        else:
+            shares[i, j] = heard.get(i, 0.0) * _row(before, i).get(j, 0.0)
+    return shares
+
+
+def _row(layer: tuple[Any, Any], node: int) -> dict[int, float]:
+    edges, share = layer
+    at = edges[1] == node
+    return dict(zip(edges[0][at].tolist(), share[at].tolist(), strict=True))
+
+
+def _blues() -> Any:
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("attention", ["#dfe3e8", "#5f9bc9", "#08306b"])
+
+
+def _draw(
+    ax: Axes,
+    around: Neighbourhood,
+    share: dict[tuple[int, int], float],
+    level: np.ndarray,
+    top: float,
+) -> None:
+    colours = _blues()
+    for (i, j), weight in sorted(share.items(), key=lambda item: item[1]):
+        part = (weight / top) ** 0.5  # second hops are products: small, but to be told apart
+        ends = np.array([around.place[i], around.place[j]])
+        ax.plot(*ends.T, color=colours(part), linewidth=0.9 + 4 * part, zorder=1 + part)
+    others = [node for node in around.nodes if node != around.centre]
+    low, high = min(level[around.nodes]), max(level[around.nodes])
+    for node in others:
+        # The darker, the higher in the hierarchy.
+        grey = 0.25 + 0.6 * (level[node] - low) / max(high - low, 1)
+        _dot(ax, around.place[node], str(round(grey, 3)))
+    _dot(ax, around.place[around.centre], ORANGE, 11)
+    ax.set_axis_off()
+    ax.margins(0.06, 0.08)
+
+
+def _dot(ax: Axes, place: tuple[float, float], color: str, size: float = 8) -> None:
+    ax.plot(
+        *place, "o", color=color, markersize=size, markeredgecolor="white", markeredgewidth=1.2,
+        zorder=4,
+    )  # fmt: skip
+
+
+def _scale(figure: Figure, panels: np.ndarray, top: float) -> None:
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colors import PowerNorm
+
+    scale = ScalarMappable(PowerNorm(0.5, 0, top), _blues())
+    bar = figure.colorbar(scale, ax=list(panels), shrink=0.5, aspect=24, pad=0.02)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(length=0, labelsize=8)
+    bar.ax.set_title("share that\narrives", fontsize=8.5, color=INK, loc="left")

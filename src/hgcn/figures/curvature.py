@@ -1,0 +1,68 @@
+"""Figure 4 of the paper: link prediction against a fixed curvature."""
+
+from __future__ import annotations
+
+import statistics
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hgcn.errors import RunError
+from hgcn.experiments import Store
+from hgcn.experiments.cells import curvature
+from hgcn.figures.style import BLUE, ORANGE, SOFT, new_figure, style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+MOST_SEEDS = 100
+
+
+def curvature_scores(store: Store) -> dict[str, list[float]]:
+    """ROC AUC in per cent of all seeds, by the row of the experiment: "0.1", ..., or "gcn"."""
+    found = {
+        cell.row: [100 * record["test"]["roc_auc"] for record in store.of(cell, MOST_SEEDS)]
+        for cell in curvature()
+    }
+    return {row: scores for row, scores in found.items() if scores}
+
+
+def curvature_figure(path: str | Path) -> Figure:
+    """ROC AUC on Disease against curvature, with the Euclidean network beside it.
+
+    Args:
+        path: the result store that `hgcn reproduce curvature` fills.
+    """
+    scores = curvature_scores(Store(path))
+    fixed = {float(row): values for row, values in scores.items() if row != "gcn"}
+    if not fixed:
+        raise RunError(
+            f"Expected results of the experiment 'curvature' in {path}, got none. Make them with: "
+            f"hgcn reproduce curvature --store {path}"
+        )
+    with style():
+        figure = new_figure(5.4, 3.3)
+        ax = figure.subplots()
+        c = sorted(fixed)
+        mean, spread = zip(*(_summary(fixed[one]) for one in c), strict=True)
+        ax.errorbar(
+            c, mean, spread, color=BLUE, marker="o", markersize=5, capsize=2.5, elinewidth=1,
+            label="HGCN, fixed curvature",
+        )  # fmt: skip
+        ax.set(xscale="log", xlabel="curvature −c  (more curved to the right)", ylabel="ROC AUC")
+        ax.set_xticks(c, [f"−{one:g}" if one >= 0.01 else "→ 0" for one in c])
+        ax.minorticks_off()
+        if "gcn" in scores:
+            level, width = _summary(scores["gcn"])
+            ax.axhline(level, color=ORANGE, linestyle=(0, (4, 3)), label="GCN, Euclidean")
+            ax.axhspan(level - width, level + width, color=ORANGE, alpha=0.12, linewidth=0)
+        ax.grid(axis="y")
+        ax.legend(loc="best")
+        seeds = max(len(values) for values in scores.values())
+        ax.set_title("Link prediction on Disease")
+        if seeds > 1:
+            figure.supxlabel(f"mean and standard deviation of {seeds} seeds", size=8, color=SOFT)
+        return figure
+
+
+def _summary(scores: list[float]) -> tuple[float, float]:
+    return statistics.fmean(scores), statistics.stdev(scores) if len(scores) > 1 else 0.0
