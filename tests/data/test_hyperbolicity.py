@@ -47,7 +47,7 @@ def random_connected(n: int, extra: int, seed: int) -> networkx.Graph:
     return networkx.convert_node_labels_to_integers(graph)
 
 
-@settings(max_examples=60)
+@settings(max_examples=40)
 @given(n=st.integers(4, 14), extra=st.integers(0, 14), seed=st.integers(0, 2**16))
 def test_exact_delta_is_the_largest_of_all_quadruples(n: int, extra: int, seed: int) -> None:
     graph = random_connected(n, extra, seed)

@@ -6,7 +6,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hgcn.data.pair_kernel import guide, pairs_at
 from hgcn.errors import GraphError
 
 
@@ -41,6 +40,8 @@ class NonEdges:
         graph_ids: Tensor | None = None,
         self_pairs: bool = False,
     ) -> None:
+        from hgcn.data.pair_kernel import guide  # Numba takes a while to import
+
         many = graph_ids is not None
         if graph_ids is None:
             graph_ids = torch.zeros(num_nodes, dtype=torch.int64)
@@ -82,6 +83,8 @@ class NonEdges:
 
     def pairs(self, k: Tensor) -> Tensor:
         """The pairs with these numbers in ``0..len - 1``, shape ``[2, number of pairs]``."""
+        from hgcn.data.pair_kernel import pairs_at
+
         return torch.from_numpy(pairs_at(k.numpy(), *self._lookup))
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
