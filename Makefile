@@ -21,8 +21,11 @@ BENCH := $(VENV)/.stamp-bench
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-demo: $(RUNTIME) ## a short tour of the geometry
-	@$(BIN)/python -m hgcn.geometry.demo
+demo: $(RUNTIME) ## train HGCN and a Euclidean GCN on a simulated epidemic; leaves runs/demo
+	@rm -rf runs/demo
+	@$(BIN)/hgcn train disease --task node --out runs/demo/hgcn
+	@$(BIN)/hgcn train disease --task node --model gcn --out runs/demo/gcn
+	@$(BIN)/hgcn compare runs/demo/hgcn runs/demo/gcn
 
 # One thread for each worker: several workers with several threads each slow one another down.
 test: $(DEV) ## run the tests; choose with ARGS="-k distance -x"
