@@ -36,6 +36,7 @@ class Predictor(nn.Module):
     ) -> None:
         super().__init__()
         self.num_classes = num_classes
+        self.feature_dropout = config.feature_dropout
         options = {
             name: None if value == "none" else value
             for name in MODEL_OPTIONS
