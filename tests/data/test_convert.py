@@ -12,6 +12,7 @@ from torch_geometric.utils import to_undirected
 
 from hgcn.data import Graph, as_graph, combine, read
 from hgcn.data.arrays import as_features
+from hgcn.errors import DataError
 
 
 def same(first: Graph, second: Graph) -> None:
@@ -71,6 +72,9 @@ def test_pyg_tells_whether_it_is_directed() -> None:
     assert as_graph(weighted).directed
     undirected = Graph.from_pyg(Data(edge_index=edges, num_nodes=4), directed=False)
     assert undirected.edge_index.tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
+    same(read(Data(edge_index=edges, num_nodes=4), directed=False), undirected)
+    with pytest.raises(DataError, match="`directed` to be False"):
+        read(undirected, directed=True)
 
 
 def test_pyg_masks_become_the_split() -> None:

@@ -67,7 +67,7 @@ def _merge(key: Ints, weight: Floats | None) -> tuple[Ints, Floats | None]:
     if weight is None:
         key = np.sort(key)
         return key[_starts(key)], None
-    order = np.argsort(key, kind="stable")
+    order = np.argsort(key)
     key = key[order]
     starts = np.flatnonzero(_starts(key))
     if len(starts) == len(key):

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from hgcn.data.assemble import Opened, assemble, with_rows
 from hgcn.data.combine import combine
-from hgcn.data.convert import as_graph, is_from, is_pyg
+from hgcn.data.convert import from_pyg, is_from, is_pyg
 from hgcn.data.edges import edges_from_arrays, edges_from_matrix, edges_from_table
 from hgcn.data.graph import Graph
 from hgcn.data.layout import folder_parts, read_split
@@ -77,7 +77,13 @@ def read(
         }
         name = name or folder.resolve().name
     if isinstance(source, Graph) or is_pyg(source):
-        graph = with_rows(as_graph(source), given)
+        own = {} if directed is None else {"directed": directed}
+        complete = from_pyg(source, **own) if is_pyg(source) else source
+        if directed not in (None, complete.directed):
+            raise DataError(
+                f"Expected `directed` to be {complete.directed}, as in the graph given."
+            )
+        graph = with_rows(complete, given)
         return graph.replace(name=name or graph.name)
     graph = assemble(_open(source), given, directed).replace(name=name or _name(source))
     return graph if split is None else graph.replace(**read_split(split, graph))
