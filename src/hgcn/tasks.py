@@ -99,7 +99,8 @@ class LinkTask(Task):
         for name in PARTS:
             self._place(name, getattr(split, name))
         self._messages = self._inputs["train"]
-        self._hidable = _unit_of_message(split.train).to(self.device)
+        units = _units(split.train)
+        self._unit_of_positive, self._unit_of_message = (unit.to(self.device) for unit in units)
 
     def _place(self, name: str, part: LinkPart) -> None:
         same = name != "train" and part.messages is self.split.train.messages
@@ -117,17 +118,18 @@ class LinkTask(Task):
         config, positives = self.config, self._pairs["train"][0]
         seen = self._messages
         if config.hidden_share:
-            hidden = torch.rand(positives.shape[1], generator=generator) < config.hidden_share
+            units = int(self._unit_of_positive.max()) + 1
+            hidden = torch.rand(units, generator=generator) < config.hidden_share
             if not hidden.any():
-                hidden[int(torch.randint(len(hidden), (), generator=generator))] = True
+                hidden[int(torch.randint(units, (), generator=generator))] = True
             hidden = hidden.to(self.device)
             # A message that belongs to no training pair, a self-loop, is never hidden.
-            open_ = torch.cat((~hidden, hidden.new_ones(1)))[self._hidable]
+            open_ = torch.cat((~hidden, hidden.new_ones(1)))[self._unit_of_message]
             weight = seen.edge_weight
             seen = Input(
                 seen.x, seen.edge_index[:, open_], None if weight is None else weight[open_]
             )
-            positives = positives[:, hidden]
+            positives = positives[:, hidden[self._unit_of_positive]]
         z = self.predictor.encode(seen.x, seen.edge_index, seen.edge_weight)
         count = max(1, round(config.negatives * positives.shape[1]))
         negatives = self.split.sample_negatives(count, generator).to(self.device)
@@ -226,17 +228,21 @@ class NodeTask(Task):
         return node_metrics(*self.outputs(part))
 
 
-def _unit_of_message(part: LinkPart) -> Tensor:
-    """For each message the number of its pair among the positives; their count if there is none."""
+def _units(part: LinkPart) -> tuple[Tensor, Tensor]:
+    """What is hidden together: for each positive and each message the number of its pair of nodes.
+
+    In a directed graph both ways between two nodes are one unit, for one tells of the other. A
+    message between nodes that are no positive has the number of units.
+    """
     size = max(_top(part.messages), _top(part.positives)) + 1
 
     def key(pairs: Tensor) -> Tensor:
         return torch.minimum(*pairs) * size + torch.maximum(*pairs)
 
-    known, order = key(part.positives).sort(stable=True)
+    known, of_positive = torch.unique(key(part.positives), return_inverse=True)
     asked = key(part.messages)
     place = torch.searchsorted(known, asked).clamp_(max=max(len(known) - 1, 0))
-    return torch.where(known[place] == asked, order[place], len(known))
+    return of_positive, torch.where(known[place] == asked, place, len(known))
 
 
 def _top(pairs: Tensor) -> int:
