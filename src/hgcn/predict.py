@@ -157,7 +157,7 @@ def _places(z: Tensor, c: float | None) -> tuple[np.ndarray, np.ndarray]:
     v = z.detach().cpu().double().contiguous()
     if c is None:
         return v.numpy(), np.tile(FLAT, (len(v), 1))
-    _, rho = saturate(v, torch.tensor(c**0.5))
+    _, rho = saturate(v, torch.tensor(c**0.5, dtype=v.dtype))
     length = v.norm(dim=1, keepdim=True)
     unit = v / torch.where(length > 0, length, 1.0)
     at = torch.stack((rho, rho.sinh(), (rho / 2).exp(), (-rho / 2).exp()), dim=1)

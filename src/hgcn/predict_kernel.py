@@ -15,29 +15,33 @@ from numpy.typing import NDArray
 Ints = NDArray[np.int64]
 Doubles = NDArray[np.float64]
 
-# As in kernels/hyperbolic.py: sums may be reordered, products and sums are not fused.
-FAST = {"reassoc", "nsz"}
-
 FLAT = (0.0, 2.0, 1.0, 1.0)
 """What stands for (rho, sinh(rho), exp(rho/2), exp(-rho/2)) in flat space."""
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@njit(cache=True, fastmath={"reassoc", "nsz"})
+def _square(u: Doubles, w: Doubles) -> float:
+    """Squared length of u - w; the sum may be reordered, which lets it use vector instructions."""
+    total = 0.0
+    for k in range(u.shape[0]):
+        difference = u[k] - w[k]
+        total += difference * difference
+    return total
+
+
+# Without any reordering, so that H of (i, j) and of (j, i) is the same to the last digit.
+@njit(cache=True)
 def _height(u: Doubles, w: Doubles, one: Doubles, two: Doubles, limit: float) -> float:
     """H of two points, or a smaller number above ``limit`` where H is above it too."""
     sh = 0.5 * (one[2] * two[3] - two[2] * one[3])
-    if one[0] + two[0] < 0.1:  # the exponentials lose digits; the next term is below 1e-12
+    if one[0] + two[0] < 0.1:  # the exponentials lose digits here
         half = 0.5 * (one[0] - two[0])
         square = half * half
         sh = half * (1.0 + square / 6.0 * (1.0 + square / 20.0 * (1.0 + square / 42.0)))
     h = sh * sh
     if h > limit:
         return h
-    total = 0.0
-    for k in range(u.shape[0]):
-        difference = u[k] - w[k]
-        total += difference * difference
-    return h + 0.25 * one[1] * two[1] * total
+    return h + 0.25 * (one[1] * two[1]) * _square(u, w)
 
 
 @njit(cache=True)
