@@ -22,6 +22,7 @@ COMMON: Mapping[str, Any] = MappingProxyType(
         "lr": {"low": 1e-3, "high": 5e-2, "log": True},
         "weight_decay": {"low": 1e-5, "high": 1e-3, "log": True, "zero": True},
         "dropout": {"low": 0.0, "high": 0.6},
+        "feature_dropout": {"low": 0.0, "high": 0.6},
         "layers": {"low": 1, "high": 4},
         "act": ["relu", "elu", "tanh", "none"],
         "normalise": ["none", "row", "standard"],
@@ -148,8 +149,10 @@ def make_space(given: Mapping[str, Any] | str | Path | None, graph: Graph, confi
         raise ConfigError(f"{where}{error}") from error
     options = options_of(config.model)
     absent = {name for name in MODEL_OPTIONS if name not in options}
-    # A model without layers learns a vector for each node and has no use for features.
-    if graph.x is None or "layers" in absent:
+    if "layers" not in options:
+        # Such a model learns a vector for each node and has no use for features.
+        absent |= {"normalise", "feature_dropout"}
+    if graph.x is None:
         absent.add("normalise")
     space = {name: spec for name, spec in space.items() if name not in absent}
     if not space:

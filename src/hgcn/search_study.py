@@ -51,9 +51,9 @@ class Plan:
         return optuna.create_study(
             storage=_storage(self.where),
             sampler=_ByNumber(self.config.seed),
-            # Five trials are compared, from the epoch on at which half of the patience is used up.
+            # Slow learners get as many epochs as early stopping would give them.
             pruner=optuna.pruners.MedianPruner(
-                n_startup_trials=5, n_warmup_steps=self.config.patience // 2, n_min_trials=5
+                n_startup_trials=5, n_warmup_steps=self.config.patience, n_min_trials=5
             ),
             study_name=self.name,
             direction="maximize",

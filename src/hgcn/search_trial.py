@@ -19,7 +19,7 @@ from optuna.trial import TrialState
 
 from hgcn.config import Config
 from hgcn.data.splits import LinkPart, LinkSplit, NodeSplit
-from hgcn.errors import RunError
+from hgcn.errors import GraphError, RunError
 from hgcn.prepare import Problem, choose
 from hgcn.search_study import Plan, count_finished, values_of
 from hgcn.train import Progress, train
@@ -96,7 +96,12 @@ class Worker:
             problem = Problem(plan.graph, config, self._split(config))
             task = problem.task(problem.predictor())
             trial.set_user_attr("score", task.select)
-            state = train(task, on_epoch=self._watch(trial if k == 0 else None, config.pretrain))
+            watch = self._watch(trial if k == 0 else None, config.pretrain)
+            try:
+                state = train(task, on_epoch=watch)
+            except GraphError as error:
+                # A layer says so of numbers that are not finite, when weights have grown too large.
+                raise RunError(str(error)) from error
             if state.stopped == "interrupted":
                 raise KeyboardInterrupt
             scores.append(state.best.score)
