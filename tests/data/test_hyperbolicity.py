@@ -208,15 +208,24 @@ def test_advice(average: float, words: str) -> None:
         diameter=4,
         diameter_exact=True,
         average=average,
-        average_distance=2,
+        average_distance=1,
         counts={0.0: 9},
         samples=9,
         sources=9,
+        random_average=2,
     )
     assert result.relative == 0.5
-    assert result.relative_average == average
+    assert result.relative_average == 2 * average
+    assert result.against_random == average
     assert words in result.advice
     assert str(result).endswith(result.advice)
+
+
+@pytest.mark.parametrize(("n", "m"), [(400, 1000), (4000, 8000), (20_000, 200_000)])
+def test_random_graphs_of_all_sizes_are_not_tree_like(n: int, m: int) -> None:
+    result = hyperbolicity(as_graph(networkx.gnm_random_graph(n, m, seed=0)), exact=False)
+    assert result.against_random == pytest.approx(1, abs=0.08)
+    assert "do not expect" in result.advice
 
 
 @pytest.mark.skipif("HGCN_DATA" not in os.environ, reason="needs the data sets in HGCN_DATA")

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import torch
 
 from hgcn.data.convert import as_graph
 from hgcn.data.graph import Graph
@@ -15,7 +16,7 @@ from hgcn.errors import GraphError
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
-    from hgcn.data.distances import Ints
+    from hgcn.data.distances import Hops, Ints
 
 EXACT_NODES = 2_500
 """Largest block for which the exact value is found unasked; it takes seconds up to a minute."""
@@ -25,11 +26,8 @@ SEARCHES = (512, 4_096)
 """Fewest and most nodes of which distances are found for sampling."""
 SEARCH_WORK = 2**28
 """Edges to follow in these searches, where that is more than the fewest: a few seconds."""
-TREE_LIKE, RANDOM = 0.05, 0.12
-"""Bounds of the relative average, between trees, real networks and random graphs.
-
-docs/hyperbolicity.md has the measurements behind them.
-"""
+TREE_LIKE, RANDOM = 0.5, 0.9
+"""Bounds of the ratio to a random graph; docs/hyperbolicity.md has the measurements behind them."""
 
 
 @dataclass(frozen=True)
@@ -50,6 +48,7 @@ class Hyperbolicity:
         counts: how many of the sampled quadruples have each delta.
         samples: number of random quadruples.
         sources: number of random nodes from which the quadruples were drawn.
+        random_average: the relative average of a random graph with as many nodes and edges.
     """
 
     name: str
@@ -66,6 +65,7 @@ class Hyperbolicity:
     counts: Mapping[float, int]
     samples: int
     sources: int
+    random_average: float
 
     @property
     def relative(self) -> float:
@@ -78,25 +78,32 @@ class Hyperbolicity:
         return 2 * self.average / self.average_distance if self.average_distance else 0.0
 
     @property
+    def against_random(self) -> float:
+        """The relative average over that of a random graph: 0 for a tree, about 1 for random.
+
+        The relative average alone falls as graphs grow, also in random graphs.
+        """
+        return self.relative_average / self.random_average if self.random_average else 0.0
+
+    @property
     def advice(self) -> str:
         """Whether hyperbolic geometry is likely to help, in plain words."""
         if self.samples == 0:
             return "Too few nodes or samples to say whether hyperbolic geometry should help."
-        value = f"{self.relative_average:.3f}"
-        if self.relative_average < TREE_LIKE:
+        value = f"{self.against_random:.2f} of a random graph of its size"
+        if self.against_random < TREE_LIKE:
             return (
-                f"Tree-like ({value} is below {TREE_LIKE}): hyperbolic geometry should help, most "
-                "of all in few dimensions."
+                f"Tree-like ({value}; below {TREE_LIKE}): hyperbolic geometry should help, most of "
+                "all in few dimensions."
             )
-        if self.relative_average < RANDOM:
+        if self.against_random < RANDOM:
             return (
-                f"Partly tree-like ({value} is between {TREE_LIKE} and {RANDOM}, as in citation, "
-                "flight and e-mail networks): hyperbolic geometry may help. Compare with a "
-                "Euclidean model."
+                f"Partly tree-like ({value}; from {TREE_LIKE} to {RANDOM}, as flight, citation and "
+                "e-mail networks): hyperbolic geometry may help. Compare with a Euclidean model."
             )
         return (
-            f"Not tree-like ({value} is {RANDOM} or more, as in random graphs and grids): do not "
-            "expect hyperbolic geometry to help."
+            f"Not tree-like ({value}; {RANDOM} or more, as random graphs and grids): do not expect "
+            "hyperbolic geometry to help."
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -105,6 +112,7 @@ class Hyperbolicity:
             **asdict(self),
             "relative": self.relative,
             "relative_average": self.relative_average,
+            "against_random": self.against_random,
             "advice": self.advice,
         }
 
@@ -123,6 +131,7 @@ class Hyperbolicity:
             ("average delta", f"{self.average:.3f}", drawn),
             ("average distance", f"{self.average_distance:.2f}", "in the same quadruples"),
             ("relative average", f"{self.relative_average:.3f}", "2 average delta / distance"),
+            ("against random", f"{self.against_random:.2f}", "of a random graph of its size"),
         ]
         lines = [
             f"{self.name}: {self.nodes:,} of {self.total_nodes:,} nodes in the largest component, "
@@ -159,7 +168,7 @@ def hyperbolicity(
             single node cuts) has at most 2,500 nodes.
         seed: of the random nodes.
     """
-    from hgcn.data.distances import diameter, hop_distances
+    from hgcn.data.distances import diameter
     from hgcn.data.four_point import blocks_of, exact_delta, sample_deltas
 
     graph = as_graph(graph)
@@ -174,15 +183,10 @@ def hyperbolicity(
     if not tree and (exact or (exact is None and len(nodes) <= MOST_EXACT_NODES)):
         blocks = _feasible(blocks_of(matrix), exact)
 
-    # Random nodes, and quadruples of them: a search from each node of each quadruple would take
-    # weeks in a large graph. The average is as unbiased as with fresh nodes.
-    searches = int(np.clip(SEARCH_WORK // max(1, len(other)), *SEARCHES))
-    count = min(len(nodes), searches, max(4, 4 * samples))
-    sources = np.sort(generator.choice(len(nodes), count, replace=False))
-    hops, farthest = hop_distances(start, other, sources)
+    sources, hops, farthest = _distances(start, other, samples, generator)
     longest, certain = int(farthest.max()), len(sources) == len(nodes)
     if not certain:
-        found, certain = diameter(start, other, searches)
+        found, certain = diameter(start, other, _searches(other))
         longest = max(longest, found)
     samples = samples if len(nodes) >= 4 else 0
     sample = sample_deltas(hops, samples, generator)
@@ -206,7 +210,44 @@ def hyperbolicity(
         counts={float(deltas[i]): int(sample.counts[i]) for i in np.flatnonzero(sample.counts)},
         samples=samples,
         sources=len(sources),
+        random_average=_random_average(len(nodes), len(other) // 2, samples, generator),
     )
+
+
+def _searches(other: Ints) -> int:
+    return int(np.clip(SEARCH_WORK // max(1, len(other)), *SEARCHES))
+
+
+def _distances(
+    start: Ints, other: Ints, samples: int, generator: np.random.Generator
+) -> tuple[Ints, Hops, Ints]:
+    """Random nodes, the distances among them, and their eccentricities.
+
+    Quadruples are drawn of these nodes: a search from each node of each quadruple would take weeks
+    in a large graph. The average is as unbiased as with fresh nodes.
+    """
+    from hgcn.data.distances import hop_distances
+
+    nodes = len(start) - 1
+    count = min(nodes, _searches(other), max(4, 4 * samples))
+    sources = np.sort(generator.choice(nodes, count, replace=False))
+    return sources, *hop_distances(start, other, sources)
+
+
+def _random_average(nodes: int, edges: int, samples: int, generator: np.random.Generator) -> float:
+    """The relative average of a random graph, of its largest component as everywhere."""
+    from hgcn.data.four_point import sample_deltas
+
+    if samples == 0:
+        return 0.0
+    ends = torch.from_numpy(generator.integers(nodes, size=(2, edges)))
+    matrix, kept = _largest_component(Graph(ends, nodes, directed=True))
+    if len(kept) < 4:
+        return 0.0
+    start, other = matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64)
+    sample = sample_deltas(_distances(start, other, samples, generator)[1], samples, generator)
+    average = float(np.arange(len(sample.counts)) @ sample.counts) / samples
+    return average / sample.average_distance
 
 
 def _feasible(blocks: list[Ints], exact: bool | None) -> list[Ints]:
