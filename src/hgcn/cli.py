@@ -31,6 +31,8 @@ COMMANDS = {
     "embed": "write the embeddings of a run, with ids, to a file",
     "predict": "classes, probabilities of links, or missing links",
     "compare": "put runs side by side",
+    "view": "the interactive page of a run",
+    "figures": "the paper's figures from your own runs",
     "reproduce": "the tables of the paper, from this code",
 }
 """Name and help of each command; its module is ``hgcn.commands.NAME``."""

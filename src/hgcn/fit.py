@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import statistics
 import time
+import warnings
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -190,7 +191,22 @@ def run_problem(
     if folder is not None and keeper is not None:
         run.save(folder)
         keeper.remove()
+        _draw(run, folder)
     return run
+
+
+def _draw(run: Run, folder: Path) -> None:
+    """The page of the run. Whatever goes wrong with it, the run is there and is returned."""
+    try:
+        from hgcn.viewer.from_run import write_run_page
+
+        write_run_page(folder / "disk.html", run)
+    except Exception as error:
+        warnings.warn(
+            f"The page disk.html cannot be drawn: {error} Everything else of the run is in "
+            f"{folder}; `hgcn view` tries again.",
+            stacklevel=2,
+        )
 
 
 class _Keeper:

@@ -25,6 +25,7 @@ from hgcn.text import one_of
 
 if TYPE_CHECKING:
     import polars as pl
+    from matplotlib.axes import Axes
 
 FORMAT = 1
 COORDINATES = ("normal", "hyperboloid", "ball")
@@ -210,6 +211,18 @@ class Run:
         from hgcn.predict import top_links
 
         return top_links(self, k, graph, per_node=per_node)
+
+    def plot_disk(self, ax: Axes | None = None, color: Any = "label", **options: Any) -> Axes:
+        """Draw the embeddings with matplotlib; options as :func:`hgcn.figures.plot_disk` has."""
+        from hgcn.figures import plot_disk
+
+        return plot_disk(self, ax=ax, color=color, **options)
+
+    def view(self, path: str | Path | None = None, graph: Any = None, *, open: bool = True) -> Path:
+        """Write the interactive page, by default into the run folder, and show it in a browser."""
+        from hgcn.viewer.from_run import view
+
+        return view(self, path, graph, open_browser=open)
 
     def evaluate(self, graph: Any = None) -> dict[str, float]:
         """Scores on the run's own test part, or on another graph, all of which is then a test.

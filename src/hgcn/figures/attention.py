@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from torch import Tensor
 
 from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError, GraphError
@@ -46,6 +47,9 @@ def train_for_attention(
             wanted["attention"] = True
         runs.append(fit(source, on_epoch=watch, **{**wanted, **settings}))
     return runs
+
+
+Attention = tuple[Tensor, Tensor]
 
 
 @dataclass(frozen=True)
@@ -96,13 +100,12 @@ def attention_figure(runs: Sequence[Run], *, node: Any = None) -> Figure:
         panels = figure.subplots(1, len(runs), squeeze=False)[0]
         for ax, run, share in zip(panels, runs, shares, strict=True):
             _draw(ax, around, share, level, top)
-            upward = sum(s for (_, j), s in share.items() if level[j] < level[centre])
+            heard = heard_from(run, centre)
+            upward = sum(s for j, s in heard.items() if level[j] < level[centre])
             name = NAMES.get(run.config.model, run.config.model)
             ax.set_title(name, loc="center")
-            ax.text(
-                0.5, -0.02, f"{upward:.0%} to nodes above", transform=ax.transAxes, ha="center",
-                va="top", color=SOFT,
-            )  # fmt: skip
+            said = f"{upward:.0%} of what it hears is from above"
+            ax.text(0.5, -0.02, said, transform=ax.transAxes, ha="center", va="top", color=SOFT)
         _scale(figure, panels, top)
         return figure
 
@@ -189,14 +192,8 @@ def neighbourhood(
 
 
 def path_shares(run: Run, around: Neighbourhood) -> dict[tuple[int, int], float]:
-    """How much of each node arrives at the centre, by link (listener, heard)."""
-    layers = attention_layers(run)
-    if not layers:
-        raise ConfigError(
-            f"Expected a run with attention (gat, or hgcn with `attention`), got "
-            f"{run.config.model} without."
-        )
-    last, before = layers[-1], layers[-2] if len(layers) > 1 else layers[-1]
+    """How much of each node arrives at the centre along its path, by link (listener, heard)."""
+    last, before = _last_two(run)
     heard = _row(last, around.centre)
     shares = {}
     for i, j in around.links:
@@ -207,7 +204,29 @@ def path_shares(run: Run, around: Neighbourhood) -> dict[tuple[int, int], float]
     return shares
 
 
-def _row(layer: tuple[Any, Any], node: int) -> dict[int, float]:
+def heard_from(run: Run, node: int) -> dict[int, float]:
+    """What part of a node's embedding comes from whom, itself included, over two layers."""
+    last, before = _last_two(run)
+    total: dict[int, float] = defaultdict(float)
+    for j, share in _row(last, node).items():
+        for k, earlier in _row(before, j).items():
+            total[k] += share * earlier
+    return dict(total)
+
+
+def _last_two(run: Run) -> tuple[Attention, Attention]:
+    layers = attention_layers(run)
+    if not layers:
+        raise ConfigError(
+            "Expected a run with attention (gat, or hgcn with `attention`), got "
+            f"{run.config.model} without."
+        )
+    if len(layers) == 1:
+        raise ConfigError("Expected a run of two layers or more, got one.")
+    return layers[-1], layers[-2]
+
+
+def _row(layer: Attention, node: int) -> dict[int, float]:
     edges, share = layer
     at = edges[1] == node
     return dict(zip(edges[0][at].tolist(), share[at].tolist(), strict=True))
@@ -257,4 +276,4 @@ def _scale(figure: Figure, panels: np.ndarray, top: float) -> None:
     bar = figure.colorbar(scale, ax=list(panels), shrink=0.5, aspect=24, pad=0.02)
     bar.outline.set_visible(False)
     bar.ax.tick_params(length=0, labelsize=8)
-    bar.ax.set_title("share that\narrives", fontsize=8.5, color=INK, loc="left")
+    bar.set_label("share that arrives at the orange node", fontsize=8.5, color=INK)

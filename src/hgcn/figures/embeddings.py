@@ -12,6 +12,7 @@ from hgcn.figures.style import new_figure, style
 from hgcn.viewer.from_run import scene_from_run
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from hgcn.run import Run
@@ -20,6 +21,7 @@ SUBJECTS = (("disease_lp", "link"), ("cora", "node"))
 MODELS = ("gcn", "hgcn")
 NAMES = {"gcn": "GCN", "hgcn": "HGCN", "gat": "GAT", "disease_lp": "Disease", "cora": "Cora"}
 DIM = 3
+PANEL, LEGEND, TITLE, GAP = 2.4, 1.85, 0.25, 0.08  # inches
 
 
 def train_for_embeddings(
@@ -57,20 +59,36 @@ def embeddings_figure(runs: Sequence[Run], *, color: str | None = None) -> Figur
     """
     if not runs:
         raise ConfigError("Expected at least one run to draw, got none.")
+    columns = min(2, len(runs))
+    rows = math.ceil(len(runs) / columns)
+    width, height = 2 * PANEL + LEGEND, PANEL + TITLE
     with style():
-        columns = min(2, len(runs))
-        figure = new_figure(6 * columns, 2.6 * math.ceil(len(runs) / columns))
-        cells = figure.subfigures(math.ceil(len(runs) / columns), columns, squeeze=False)
-        for run, cell in zip(runs, cells.flat, strict=False):
-            chosen = color or ("depth" if run.config.task == "link" else "label")
-            scene = scene_from_run(run, missing=0)
-            panels = cell.subplots(1, 3, width_ratios=(1, 1, 0.55))
-            panels[2].set_axis_off()
-            name = NAMES.get(run.config.model, run.config.model)
-            data = NAMES.get(run.graph.name, run.graph.name)
-            layers = [layer for layer in scene.layers if layer.title != "Input"]
-            places = ((layers[0], "first", False), (layers[-1], "last", panels[2]))
-            for ax, (layer, place, legend) in zip(panels, places, strict=False):
-                draw_layer(ax, scene, centred(layer), color=chosen, legend=legend)
-                ax.set_title(f"{name}, {data}: {place} layer", fontsize=9, loc="center")
+        figure = new_figure(width * columns, height * rows, constrained=False)
+        for k, run in enumerate(runs):
+            row, column = divmod(k, columns)
+            corner = column * width + GAP, (rows - 1 - row) * height + GAP
+            _draw(figure, corner, run, color)
         return figure
+
+
+def _draw(figure: Figure, corner: tuple[float, float], run: Run, color: str | None) -> None:
+    """First layer, last layer and legend of a run, from a corner in inches."""
+    scene = scene_from_run(run, missing=0)
+    layers = [layer for layer in scene.layers if layer.title != "Input"]
+    chosen = color or ("depth" if run.config.task == "link" else "label")
+    name = NAMES.get(run.config.model, run.config.model)
+    data = NAMES.get(run.graph.name, run.graph.name)
+    wide, high = figure.get_size_inches()
+    left, below = corner
+
+    def axes(place: int) -> Axes:
+        x = left + place * PANEL
+        side = PANEL - GAP
+        return figure.add_axes((x / wide, below / high, side / wide, side / high))
+
+    legend = axes(2)
+    legend.set_axis_off()
+    for place, layer in enumerate((layers[0], layers[-1])):
+        ax = axes(place)
+        draw_layer(ax, scene, centred(layer), color=chosen, legend=legend if place else False)
+        ax.set_title(f"{name}, {data}: {'last' if place else 'first'} layer", loc="center", size=9)

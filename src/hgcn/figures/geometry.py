@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-ENDS = torch.tensor([[-0.55, 0.30], [0.55, 0.30]], dtype=torch.float64)
+ENDS = torch.tensor([[-0.48, 0.42], [0.48, 0.42]], dtype=torch.float64)
 """The points x and y, the same coordinates in every ball."""
 
 CURVATURES = (0.1, 1.0, 1.5, 2.0, 2.4)
@@ -31,7 +31,7 @@ LINE_FOOT = torch.tensor([0.0, -0.55], dtype=torch.float64)
 def geometry_figure() -> Figure:
     """Geodesics between two points for several curvatures, their length, and lines of the disk."""
     with style():
-        figure = new_figure(10, 3.35)
+        figure = new_figure(10.4, 3.4)
         left, middle, right = figure.subplots(1, 3)
         _geodesics(left)
         _distances(middle)
@@ -68,14 +68,14 @@ def _geodesics(ax: Axes) -> None:
 
 
 def _distances(ax: Axes) -> None:
-    grid = np.linspace(0.005, 2.5, 300)
+    grid = np.linspace(0.005, 2.44, 300)
     ax.plot(-grid, [end_distance(float(c)) for c in grid], color=SOFT, linewidth=1.5)
     for c, colour in zip(CURVATURES, _colours(), strict=True):
         ax.plot(-c, end_distance(c), "o", color=colour, markersize=7, zorder=3)
     flat = 2 * float((ENDS[0] - ENDS[1]).norm())
     ax.axhline(flat, color=LINE, linewidth=1, linestyle=(0, (4, 3)), zorder=0)
-    ax.text(-2.45, flat + 0.03, "flat space", color=SOFT, fontsize=8, va="bottom")
-    ax.set(xlim=(-2.55, 0), xlabel="curvature −c = −1/K", ylim=(2, 7))
+    ax.text(-2.42, flat + 0.03, "flat space", color=SOFT, fontsize=8, va="bottom")
+    ax.set(xlim=(-2.5, 0), xlabel="curvature −c = −1/K", ylim=(1.5, 7))
     ax.set_title("Distance of x and y", loc="center")
 
 

@@ -65,11 +65,13 @@ def style() -> Iterator[None]:
         yield
 
 
-def new_figure(width: float, height: float) -> Figure:
+def new_figure(width: float, height: float, *, constrained: bool = True) -> Figure:
     """An empty figure in inches, without pyplot and its list of open figures."""
     from matplotlib.figure import Figure
+    from matplotlib.layout_engine import ConstrainedLayoutEngine
 
-    return Figure(figsize=(width, height), layout="constrained")
+    engine = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08) if constrained else None
+    return Figure(figsize=(width, height), layout=engine)
 
 
 def check_path(path: str | Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import webbrowser
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ from torch import Tensor
 
 from hgcn.data.graph import Graph
 from hgcn.data.splits import NodeSplit
+from hgcn.errors import ConfigError
 from hgcn.prepare import Problem
 from hgcn.viewer.build import scene_from_embeddings
 from hgcn.viewer.page import write_page
@@ -23,8 +25,11 @@ WIDEST_INPUT = 64
 """Features of more columns are words rather than places: they are not drawn as a layer."""
 
 MISSING_LINKS = 200
-MOST_NODES_FOR_LINKS = 20_000
-"""All pairs are looked at for the probable links; beyond this size that takes too long."""
+MOST_NODES_FOR_LINKS = 40_000
+"""All pairs are looked at for the probable links: beyond this size for more than a minute."""
+
+MOST_NODES_AT_ONCE = 20_000
+"""Up to this size a page takes less than ten seconds."""
 
 
 def scene_from_run(run: Run, graph: Any = None, *, missing: int = MISSING_LINKS) -> Scene:
@@ -57,9 +62,35 @@ def scene_from_run(run: Run, graph: Any = None, *, missing: int = MISSING_LINKS)
     return replace(scene, layers=_named(scene.layers, first))
 
 
-def write_run_page(path: str | Path, run: Run, graph: Any = None) -> Path:
-    """Write the page of a run."""
-    return write_page(path, scene_from_run(run, graph))
+def write_run_page(path: str | Path, run: Run) -> Path | None:
+    """Write the page of a run that was just trained, unless its graph is too large for seconds."""
+    if run.num_nodes > MOST_NODES_AT_ONCE:
+        return None
+    missing = MISSING_LINKS if run.num_nodes <= MOST_NODES_AT_ONCE // 2 else 0
+    return write_page(path, scene_from_run(run, missing=missing))
+
+
+def view(
+    run: Run, path: str | Path | None = None, graph: Any = None, *, open_browser: bool = True
+) -> Path:
+    """Write the page of a run and show it.
+
+    Args:
+        run: a trained run.
+        path: file to write; by default ``disk.html`` in the run folder.
+        graph: another graph than the run's own; it needs a ``path``.
+        open_browser: whether to show the page.
+    """
+    if path is None and (run.path is None or graph is not None):
+        raise ConfigError(
+            "Expected `path`, a file for the page: the run folder is for the run's own graph."
+            if run.path is not None
+            else "Expected `path`, a file for the page: this run has no folder."
+        )
+    page = write_page(path or Path(str(run.path)) / "disk.html", scene_from_run(run, graph))
+    if open_browser:
+        webbrowser.open(page.resolve().as_uri())
+    return page
 
 
 def layer_curvatures(run: Run) -> list[float | None]:
