@@ -191,7 +191,8 @@ class HGCNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """The most likely class of each node."""
-        return self.classes_[self.predict_proba(X).argmax(1)]
+        best = self.predict_proba(X).argmax(1)
+        return self.classes_[best]
 
 
 @final
@@ -255,7 +256,8 @@ class HGCNLinkPredictor(ClassifierMixin, _Estimator):  # type: ignore[misc]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """1 where a link is more likely than none, else 0."""
-        return self.classes_[self.predict_proba(X).argmax(1)]
+        best = self.predict_proba(X).argmax(1)
+        return self.classes_[best]
 
     def score(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """ROC AUC."""
