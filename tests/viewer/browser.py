@@ -26,12 +26,13 @@ FLAGS = (
     "--mute-audio",
     "--hide-scrollbars",
     "--force-color-profile=srgb",
-    # WebGL in software: a test machine has no graphics card.
-    "--use-angle=swiftshader",
-    "--enable-unsafe-swiftshader",
     # Small shared memory in containers.
     "--disable-dev-shm-usage",
 )
+
+# WebGL in software, as a test machine has no graphics card.
+WEBGL = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader")
+NO_WEBGL = ("--disable-gpu", "--disable-software-rasterizer")
 
 
 def find_browser() -> str | None:
@@ -41,7 +42,7 @@ def find_browser() -> str | None:
 class Browser:
     """One browser process; :meth:`open` gives a page of it."""
 
-    def __init__(self, *flags: str) -> None:
+    def __init__(self, *, webgl: bool = False) -> None:
         program = find_browser()
         assert program is not None
         self.folder = tempfile.TemporaryDirectory(
@@ -60,8 +61,14 @@ class Browser:
         high_read, high_write = _high(to_read), _high(to_write)
         to_read, to_write = high_read, high_write
         self.process = subprocess.Popen(
-            [program, *FLAGS, *sandbox, *flags, f"--user-data-dir={self.folder.name}"],
-            preexec_fn=place,
+            [
+                program,
+                *FLAGS,
+                *sandbox,
+                *(WEBGL if webgl else NO_WEBGL),
+                f"--user-data-dir={self.folder.name}",
+            ],
+            preexec_fn=place,  # noqa: PLW1509 (no other thread holds a lock here)
             close_fds=False,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,

@@ -48,8 +48,8 @@ def random_tree(n: int, seed: int = 0) -> list[int]:
     random = np.random.default_rng(seed)
     parents, level = [0], [0]
     for i in range(1, n):
-        # Early nodes get more children, so that depth stays moderate.
-        p = int(i * random.random() ** 1.6)
+        # About four children a node, some many more.
+        p = int((i - 1) / 4 * (0.55 + 0.45 * random.random()))
         parents.append(p)
         level.append(level[p] + 1)
     return parents
@@ -118,8 +118,8 @@ def scale_free_scene(n: int = 20_000, layers: int = 3) -> Scene:
         if i < 8:
             angle[i], radius[i] = 2 * math.pi * i / 8, 0.9 * (i > 0)
         else:
-            radius[i] = 1.0 + 0.62 * math.log(i)
-            angle[i] = angle[first[i]] + random.normal() * 1.6 * math.exp(-0.33 * radius[i])
+            radius[i] = 0.8 + 0.45 * math.log(i)
+            angle[i] = angle[first[i]] + random.normal() * 1.3 * math.exp(-0.45 * radius[i])
     points = np.stack((radius * np.cos(angle), radius * np.sin(angle)), 1)
     noise = random.normal(size=(n, 2))
     community = (np.floor((angle % (2 * math.pi)) / (2 * math.pi) * 7)).astype(int)
@@ -188,7 +188,7 @@ def cluster_scene(n: int = 2708, flat: bool = False, name: str = "Cora, HGCN") -
 
 
 def spiral_scene(radii: list[float], children: int = 4, seed: int = 4) -> Scene:
-    """Far nodes with a known neighbourhood: children at distance 1 around parents at given radii."""
+    """Far nodes with a known neighbourhood: children at distance 1 around each of them."""
     random = np.random.default_rng(seed)
     points, edges, ids = [[0.0, 0.0]], [], ["root"]
     for radius in radii:

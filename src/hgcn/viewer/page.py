@@ -29,6 +29,7 @@ _SCRIPTS = (
     "data.js",
     "colours.js",
     "space.js",
+    "raster.js",
     "renderer.js",
     "labels.js",
     "pointer.js",

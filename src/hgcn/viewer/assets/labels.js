@@ -1,6 +1,6 @@
 // Names of nodes, only where there is room for them.
 
-const LABEL_LIMIT = 44;
+const LABEL_LIMIT = 32;
 
 class Labels {
   constructor() {
@@ -23,7 +23,7 @@ class Labels {
       const sides = [x + r + 4, x - r - 4 - w];
       const first = this.shown.get(i) ?? 0;
       for (const side of [first, 1 - first]) {
-        const box = [sides[side] - 3, y - 8, sides[side] + w + 3, y + 8];
+        const box = [sides[side] - 8, y - 11, sides[side] + w + 8, y + 11];
         if (box[0] < 4 || box[2] > width - 4 || box[1] < 4 || box[3] > height - 4) continue;
         if (taken.some((t) => t[0] < box[2] && t[2] > box[0] && t[1] < box[3] && t[3] > box[1])) {
           continue;

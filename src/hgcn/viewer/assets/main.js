@@ -9,6 +9,8 @@ class App {
     this.hovered = null;
     this.hops = 1;
     this.threshold = 0;
+    // "#webgl" or "#raster" after the address chooses how to draw.
+    this.forcedRenderer = window.location.hash.slice(1);
     this.calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
     this.followSystem();
     fillColumns(this);

@@ -1,4 +1,4 @@
-// Draws batches of arcs and dots: by WebGL, or on a plain canvas where there is none.
+// Draws batches of arcs and dots on the graphics card.
 //
 // A frame is { radius, x, y, curved, width, arcs: [Batch], dots: Batch, halo }: the disk in
 // device pixels, and what lies on it in disk coordinates.
@@ -94,11 +94,19 @@ void main() {
 }`;
 
 class GLRenderer {
-  constructor(canvas) {
+  constructor(canvas, emulated) {
     this.canvas = canvas;
     // Edges are smoothed in the shaders, which is cheaper than multisampling.
-    const gl = canvas.getContext("webgl2", { antialias: false, premultipliedAlpha: true });
+    const gl = canvas.getContext("webgl2", {
+      antialias: false, premultipliedAlpha: true, failIfMajorPerformanceCaveat: !emulated,
+    });
     if (!gl) throw new Error("no WebGL");
+    // An emulated card is far slower than our own loops, so it is only taken on demand.
+    const names = gl.getExtension("WEBGL_debug_renderer_info");
+    const card = names ? gl.getParameter(names.UNMASKED_RENDERER_WEBGL) : "";
+    if (!emulated && /swiftshader|llvmpipe|software|basic render/i.test(card)) {
+      throw new Error("an emulated card");
+    }
     this.gl = gl;
     this.prepare();
     canvas.addEventListener("webglcontextlost", (event) => event.preventDefault());
@@ -176,47 +184,15 @@ class GLRenderer {
   }
 }
 
-class CanvasRenderer {
-  constructor(canvas) {
-    this.canvas = canvas;
-    this.context = canvas.getContext("2d");
-  }
-
-  draw(frame) {
-    const context = this.context;
-    context.clearRect(0, 0, this.canvas.width, this.canvas.height);
-    context.lineWidth = frame.width;
-    for (const { floats, words, count } of frame.arcs) {
-      for (let k = 0; k < count; k++) {
-        const o = 5 * k;
-        context.beginPath();
-        traceEdge(context, frame, floats[o], floats[o + 1], floats[o + 2], floats[o + 3]);
-        context.strokeStyle = cssColour(words[o + 4], (words[o + 4] >>> 24) / 255);
-        context.stroke();
-      }
-    }
-    const { floats, words, count } = frame.dots;
-    for (let k = 0; k < count; k++) {
-      const o = 4 * k;
-      context.beginPath();
-      context.arc(
-        frame.x + frame.radius * floats[o], frame.y + frame.radius * floats[o + 1],
-        Math.max(floats[o + 2], 0.5), 0, 7,
-      );
-      context.fillStyle = cssColour(words[o + 3], (words[o + 3] >>> 24) / 255);
-      context.fill();
-    }
-  }
-}
-
-function makeRenderer(canvas) {
+function makeRenderer(canvas, forced) {
   try {
-    return new GLRenderer(canvas);
+    if (forced === "raster") throw new Error("not wanted");
+    return new GLRenderer(canvas, forced === "webgl");
   } catch {
     // A canvas that once was asked for WebGL may give nothing else.
     const fresh = canvas.cloneNode();
     canvas.replaceWith(fresh);
-    return new CanvasRenderer(fresh);
+    return new RasterRenderer(fresh);
   }
 }
 

@@ -11,8 +11,10 @@ class View {
     this.element = element;
     this.under = element.querySelector(".under");
     this.over = element.querySelector(".over");
-    this.renderer = makeRenderer(element.querySelector(".middle"));
+    this.renderer = makeRenderer(element.querySelector(".middle"), app.forcedRenderer);
     this.middle = this.renderer.canvas;
+    const reads = this.renderer instanceof RasterRenderer;
+    this.underContext = this.under.getContext("2d", { alpha: false, willReadFrequently: reads });
     this.labels = new Labels();
     this.shown = new Float64Array(3 * scene.size);
     this.target = new Float64Array(3 * scene.size);
@@ -20,7 +22,7 @@ class View {
     this.drawnSize = new Float32Array(scene.size);
     this.dots = new Batch(3);
     this.arcs = ARC_CLASSES.map((segments) => new Batch(4, segments));
-    this.edgeBudget = 60000;
+    this.edgeBudget = this.renderer instanceof RasterRenderer ? 8000 : 60000;
     this.frames = [];
     this.order = Int32Array.from(scene.degree.keys()).sort(
       (p, q) => scene.degree[p] - scene.degree[q] || p - q,
@@ -128,16 +130,18 @@ class View {
     this.lastFrame = now;
     this.frames.push({ drawn, interval });
     if (this.frames.length > LOG_FRAMES) this.frames.shift();
-    this.adapt(moving || this.dragging, interval);
+    // The graphics card works after the frame; our own raster within it.
+    const cost = this.renderer instanceof RasterRenderer ? drawn : interval;
+    this.adapt(moving || this.dragging, cost);
     if (!moving && !this.dragging) this.lastFrame = undefined;
   }
 
   // While things move, as many edges are drawn as this computer can draw in time.
-  adapt(moving, interval) {
+  adapt(moving, cost) {
     clearTimeout(this.refine);
     if (!moving) return;
-    if (interval > 34) this.edgeBudget = Math.max(4000, this.edgeBudget * 0.8);
-    else if (interval > 0 && interval < 20) this.edgeBudget = Math.min(2e6, this.edgeBudget * 1.05);
+    if (cost > 30) this.edgeBudget = Math.max(2000, this.edgeBudget * 0.75);
+    else if (cost > 0 && cost < 20) this.edgeBudget = Math.min(2e6, this.edgeBudget * 1.08);
     if (this.edgeBudget < this.scene.sources.length) {
       this.refine = setTimeout(() => {
         this.dragging = false;
@@ -200,8 +204,8 @@ class View {
     this.place();
     this.fillDots(ratio);
     this.fillArcs(moving);
-    this.renderer.draw(this.frameOf(ratio));
-    this.drawUnder(this.under.getContext("2d"), ratio);
+    this.drawUnder(this.underContext, ratio);
+    this.renderer.draw(this.frameOf(ratio), this.underContext);
     this.drawOver(this.over.getContext("2d"), ratio);
   }
 
@@ -252,7 +256,7 @@ class View {
     const count = moving ? Math.min(order.length, Math.round(this.edgeBudget)) : order.length;
     // Many edges would blacken the disk, so each gets less ink; so do long ones.
     const strength = this.app.theme === "dark" ? 0.6 : 0.5;
-    const base = strength * Math.min(1, Math.max(0.12, 26 / Math.sqrt(order.length)));
+    const base = strength * Math.min(1, Math.max(0.05, 40 / Math.sqrt(order.length) - 0.04));
     const shortest = 1.3 / radius, curved = this.space.curved;
     const left = -this.centreX / radius, right = (width - this.centreX) / radius;
     const top = -this.centreY / radius, bottom = (height - this.centreY) / radius;
@@ -285,20 +289,13 @@ class View {
 
   // The disk, its rim and the circles of equal distance from the origin.
   drawUnder(context, ratio) {
-    const { app, width, height, centreX: x, centreY: y, radius } = this;
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.fillStyle = app.colour("paper");
-    context.fillRect(0, 0, width, height);
+    const { app, centreX: x, centreY: y, radius } = this;
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.drawImage(this.backdrop(ratio), 0, 0);
     if (!this.space.curved) return;
-    const fill = context.createRadialGradient(x, y, 0, x, y, radius);
-    fill.addColorStop(0, app.colour("disk"));
-    fill.addColorStop(0.72, app.colour("disk"));
-    fill.addColorStop(0.95, app.colour("rim"));
-    fill.addColorStop(1, app.colour("rim-edge"));
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.beginPath();
     context.arc(x, y, radius, 0, 7);
-    context.fillStyle = fill;
-    context.fill();
     context.save();
     context.clip();
     context.lineWidth = 1;
@@ -331,6 +328,33 @@ class View {
     context.strokeStyle = app.colour("rim-line");
     context.lineWidth = 1.25;
     context.stroke();
+  }
+
+  // Paper and disk without anything on them, kept as long as size and colours are the same.
+  backdrop(ratio) {
+    const { app, width, height, centreX: x, centreY: y, radius } = this;
+    const key = [width, height, x, y, radius, ratio, app.theme, this.space.curved].join();
+    if (this.backdropKey === key) return this.backdropCanvas;
+    const canvas = make("canvas", {
+      width: Math.round(width * ratio), height: Math.round(height * ratio),
+    });
+    const context = canvas.getContext("2d", { alpha: false });
+    context.scale(ratio, ratio);
+    context.fillStyle = app.colour("paper");
+    context.fillRect(0, 0, width, height);
+    if (this.space.curved) {
+      const fill = context.createRadialGradient(x, y, 0, x, y, radius);
+      for (const [stop, name] of [[0, "disk"], [0.72, "disk"], [0.95, "rim"], [1, "rim-edge"]]) {
+        fill.addColorStop(stop, app.colour(name));
+      }
+      context.beginPath();
+      context.arc(x, y, radius, 0, 7);
+      context.fillStyle = fill;
+      context.fill();
+    }
+    this.backdropKey = key;
+    this.backdropCanvas = canvas;
+    return canvas;
   }
 
   drawOver(context, ratio) {

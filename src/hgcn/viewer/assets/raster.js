@@ -1,0 +1,103 @@
+// Draws the same batches pixel by pixel, for computers without a graphics card.
+
+class RasterRenderer {
+  constructor(canvas) {
+    this.canvas = canvas;
+    this.context = canvas.getContext("2d", { alpha: false, willReadFrequently: true });
+  }
+
+  // Everything is blended onto the opaque picture of the disk that lies under it.
+  draw(frame, under) {
+    const { width, height } = this.canvas;
+    const image = under.getImageData(0, 0, width, height);
+    this.pixels = new Uint32Array(image.data.buffer);
+    this.width = width;
+    this.height = height;
+    for (const batch of frame.arcs) this.arcs(frame, batch);
+    this.dots(frame);
+    this.context.putImageData(image, 0, 0);
+  }
+
+  arcs(frame, { floats, words, count, segments }) {
+    const { x, y, radius } = frame;
+    const strength = Math.min(1.6, frame.width);
+    for (let k = 0, o = 0; k < count; k++, o += 5) {
+      const ax = floats[o], ay = floats[o + 1], bx = floats[o + 2], by = floats[o + 3];
+      const colour = words[o + 4], alpha = Math.min(255, (colour >>> 24) * strength);
+      let px = x + radius * ax, py = y + radius * ay;
+      if (segments > 1) {
+        const arc = geodesicArc(ax, ay, bx, by), w = arc.weight;
+        for (let i = 1; i < segments; i++) {
+          const t = i / segments, s = 1 - t;
+          const p = s * s, q = 2 * s * t * w, r = t * t, scale = radius / (p + q + r);
+          const qx = x + scale * (p * ax + q * arc.x + r * bx);
+          const qy = y + scale * (p * ay + q * arc.y + r * by);
+          this.line(px, py, qx, qy, colour, alpha);
+          px = qx;
+          py = qy;
+        }
+      }
+      this.line(px, py, x + radius * bx, y + radius * by, colour, alpha);
+    }
+  }
+
+  // A smooth line one pixel wide: at each step along the longer axis two pixels share the ink.
+  line(ax, ay, bx, by, colour, alpha) {
+    const { width, height, pixels } = this;
+    const steep = Math.abs(by - ay) > Math.abs(bx - ax);
+    let from = steep ? ay : ax, to = steep ? by : bx, level = steep ? ax : ay;
+    const slope = from === to ? 0 : ((steep ? bx - ax : by - ay)) / (to - from);
+    if (to < from) {
+      level += slope * (to - from);
+      [from, to] = [to, from];
+    }
+    const along = steep ? height : width, across = steep ? width : height;
+    const first = Math.max(0, Math.round(from)), last = Math.min(along - 1, Math.round(to) - 1);
+    level += slope * (first - from);
+    const step = steep ? 1 : width, stride = steep ? width : 1;
+    for (let i = first; i <= last; i++, level += slope) {
+      const row = Math.floor(level);
+      if (row < 0 || row >= across - 1) continue;
+      const ink = (alpha * (level - row)) | 0, o = i * stride + row * step;
+      pixels[o] = blend(pixels[o], colour, (alpha | 0) - ink);
+      if (ink) pixels[o + step] = blend(pixels[o + step], colour, ink);
+    }
+  }
+
+  dots(frame) {
+    const { floats, words, count } = frame.dots;
+    const { width, height, pixels } = this;
+    const { halo } = frame;
+    for (let k = 0, o = 0; k < count; k++, o += 4) {
+      const x = frame.x + frame.radius * floats[o] - 0.5;
+      const y = frame.y + frame.radius * floats[o + 1] - 0.5;
+      const size = Math.max(0.6, floats[o + 2]), colour = words[o + 3];
+      const alpha = (colour >>> 24) / 255, ringed = size > 2.2 && alpha > 0.5;
+      const reach = size + (ringed ? 1.5 : 0.5);
+      const top = Math.max(0, Math.ceil(y - reach)), bottom = Math.min(height - 1, y + reach);
+      const left = Math.max(0, Math.ceil(x - reach)), right = Math.min(width - 1, x + reach);
+      for (let row = top; row <= bottom; row++) {
+        for (let column = left; column <= right; column++) {
+          const dx = column - x, dy = row - y, r = Math.sqrt(dx * dx + dy * dy);
+          if (r > reach) continue;
+          const i = row * width + column;
+          if (ringed && r > size - 0.5) {
+            pixels[i] = blend(pixels[i], halo, Math.min(1, size + 1.5 - r) * 230);
+          }
+          if (r < size + 0.5) {
+            pixels[i] = blend(pixels[i], colour, alpha * Math.min(1, size + 0.5 - r) * 256);
+          }
+        }
+      }
+    }
+  }
+}
+
+// A pixel with share / 256 of a colour on it. Red and blue are blended in one multiplication.
+function blend(pixel, colour, share) {
+  const part = share | 0, rest = 256 - part;
+  const redBlue =
+    Math.imul(pixel & 0xff00ff, rest) + Math.imul(colour & 0xff00ff, part) + 0x800080;
+  const green = Math.imul(pixel & 0xff00, rest) + Math.imul(colour & 0xff00, part) + 0x8000;
+  return 0xff000000 | ((redBlue >>> 8) & 0xff00ff) | ((green >>> 8) & 0xff00);
+}
