@@ -19,8 +19,9 @@ from hgcn import geometry, storage
 from hgcn.config import Config, read_toml
 from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError, DataError, GraphError, HGCNError, RunError
+from hgcn.feature_map import FeatureMap
 from hgcn.predictor import Predictor
-from hgcn.prepare import FeatureMap, Problem, has_device
+from hgcn.prepare import Problem, has_device
 from hgcn.text import one_of
 
 if TYPE_CHECKING:

@@ -14,11 +14,29 @@ from hgcn.errors import GraphError
 MAX_DEGREE = 5
 
 
+def degree_features(edge_index: Tensor, num_nodes: int, *, directed: bool = False) -> Tensor:
+    """A constant, log(1 + degree), and a one-hot code of the degree up to 5, for each node."""
+    degree = torch.bincount(edge_index[1], minlength=num_nodes)
+    if directed:
+        degree += torch.bincount(edge_index[0], minlength=num_nodes)
+    steps = torch.eye(MAX_DEGREE + 1)[degree.clamp_max(MAX_DEGREE)]
+    return torch.cat((torch.ones(num_nodes, 1), degree[:, None].float().log1p(), steps), dim=1)
+
+
+DEGREE_NAMES = (
+    "constant",
+    "log(1 + degree)",
+    *[f"degree = {step}" for step in range(MAX_DEGREE)],
+    f"degree >= {MAX_DEGREE}",
+)
+"""The columns of :func:`degree_features`."""
+
+
 def default_features(graph: Any) -> Graph:
     """The graph with features from its edges, if it has none: a constant and the degree.
 
-    The columns are 1, log(1 + degree), and a one-hot code of the degree up to 5, as in the paper's
-    code. For link prediction call it on the graph of training edges: degrees tell about all edges.
+    The columns are those of :func:`degree_features`, as in the paper's code. For link prediction
+    call it on the graph of training edges: degrees tell about all edges.
 
     Example:
         >>> import torch
@@ -29,36 +47,52 @@ def default_features(graph: Any) -> Graph:
     graph = as_graph(graph)
     if graph.x is not None:
         return graph
-    degree = torch.bincount(graph.edge_index[1], minlength=graph.num_nodes)
-    if graph.directed:
-        degree += torch.bincount(graph.edge_index[0], minlength=graph.num_nodes)
-    steps = torch.eye(MAX_DEGREE + 1)[degree.clamp_max(MAX_DEGREE)]
-    x = torch.cat((torch.ones(graph.num_nodes, 1), degree[:, None].float().log1p(), steps), dim=1)
-    names = [f"degree = {step}" for step in range(MAX_DEGREE)]
     return graph.replace(
-        x=x,
-        feature_names=("constant", "log(1 + degree)", *names, f"degree >= {MAX_DEGREE}"),
+        x=degree_features(graph.edge_index, graph.num_nodes, directed=graph.directed),
+        feature_names=DEGREE_NAMES,
         notes=(*graph.notes, "Features: none were given; a constant and the degree are used."),
     )
+
+
+def divide_rows(x: Tensor) -> Tensor:
+    """Divide each row by the sum of the sizes of its entries; a row of zeros stays."""
+    if x.layout != torch.sparse_csr:
+        return x / _or_one(x.abs().sum(dim=1, keepdim=True))
+    row = torch.arange(len(x)).repeat_interleave(x.crow_indices().diff())
+    total = torch.zeros(len(x)).index_add_(0, row, x.values().abs())
+    return _with_values(x, x.values() / _or_one(total)[row])
+
+
+def logarithm(x: Tensor) -> Tensor:
+    """Take the logarithm of one plus the size of each entry, and keep its sign."""
+    values = x.values() if x.layout == torch.sparse_csr else x
+    return _with_values(x, values.sign() * values.abs().log1p())
+
+
+def column_scales(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and standard deviation of each column; 1 in place of the deviation of a constant."""
+    mean, spread = _mean_and_spread(x)
+    # The spread of a constant column is made of rounding errors.
+    return mean, _or_one(torch.where(spread > 1e-6 * mean.abs(), spread, 0.0))
+
+
+def scale_columns(x: Tensor, mean: Tensor, scale: Tensor) -> Tensor:
+    """Subtract a mean from each column and divide by a scale; sparse features are not centred."""
+    if x.layout != torch.sparse_csr:
+        return ((x - mean) / scale).float()
+    return _with_values(x, (x.values() / scale[x.col_indices()]).float())
 
 
 def normalise_rows(graph: Any) -> Graph:
     """Divide the features of each node by the sum of their sizes; a row of zeros stays."""
     graph = as_graph(graph)
-    x = _features(graph)
-    if x.layout != torch.sparse_csr:
-        return graph.replace(x=x / _or_one(x.abs().sum(dim=1, keepdim=True)))
-    row = torch.arange(graph.num_nodes).repeat_interleave(x.crow_indices().diff())
-    total = torch.zeros(graph.num_nodes).index_add_(0, row, x.values().abs())
-    return graph.replace(x=_with_values(x, x.values() / _or_one(total)[row]))
+    return graph.replace(x=divide_rows(_features(graph)))
 
 
 def log_features(graph: Any) -> Graph:
     """Take the logarithm of one plus the size of each feature, and keep its sign."""
     graph = as_graph(graph)
-    x = _features(graph)
-    values = x.values() if x.layout == torch.sparse_csr else x
-    return graph.replace(x=_with_values(x, values.sign() * values.abs().log1p()))
+    return graph.replace(x=logarithm(_features(graph)))
 
 
 def standardise(graph: Any, nodes: Tensor) -> Graph:
@@ -77,12 +111,7 @@ def standardise(graph: Any, nodes: Tensor) -> Graph:
     nodes = nodes.nonzero()[:, 0] if nodes.dtype == torch.bool else nodes
     if not len(nodes):
         raise GraphError("Expected `nodes` to hold at least one node to fit on, got none.")
-    mean, spread = _mean_and_spread(select_rows(x, nodes))
-    # The spread of a constant column is made of rounding errors.
-    scale = _or_one(torch.where(spread > 1e-6 * mean.abs(), spread, 0.0))
-    if x.layout != torch.sparse_csr:
-        return graph.replace(x=((x - mean) / scale).float())
-    return graph.replace(x=_with_values(x, (x.values() / scale[x.col_indices()]).float()))
+    return graph.replace(x=scale_columns(x, *column_scales(select_rows(x, nodes))))
 
 
 def _mean_and_spread(x: Tensor) -> tuple[Tensor, Tensor]:
