@@ -63,7 +63,7 @@ def test_the_same_command_goes_on(graph, capsys, tmp_path):
         (["--trials", "none"], "Expected --trials to be a whole number above 0, got 'none'."),
         (["--processes", "0"], "Expected --processes to be a whole number above 0, got '0'."),
         (["--space", "no.toml"], "no.toml cannot be read"),
-        (["--lr", "fast"], "Expected --lr to be a number"),
+        (["--lr", "fast"], "to be a number, got 'fast'"),
         (["--task", "node"], "Expected labels for the task 'node'"),
         (["--storage", "none/j.log"], "Expected to write none/j.log"),
     ],

@@ -182,14 +182,16 @@ def _show(result: SearchResult, best: Path, quiet: bool) -> None:
 
     top = result.trials.filter(pl.col("state") == "complete")
     top = top.sort(["value", "number"], descending=[True, False]).head(SHOWN)
-    rows = [["validation", "", *(f"{100 * value:.2f}" for value in top["value"])]]
     names = result.trials.columns[result.trials.columns.index("error") + 1 :]
     names.sort(key=lambda name: -result.importance.get(name, 0.0))
-    for name in names:
-        share = result.importance.get(name)
-        told = "" if share is None else f"{100 * share:.0f} %"
-        rows.append([name, told, *(_brief(value) for value in top[name])])
-    header = ["setting", "importance", *(f"trial {number}" for number in top["number"])]
+    header = ["setting", *(f"trial {number}" for number in top["number"])]
+    rows = [["validation", *(f"{100 * value:.2f}" for value in top["value"])]]
+    rows += [[name, *(_brief(value) for value in top[name])] for name in names]
+    if result.importance:
+        header.insert(1, "importance")
+        shares = [f"{100 * result.importance.get(name, 0.0):.0f} %" for name in names]
+        for row, share in zip(rows, ["", *shares], strict=True):
+            row.insert(1, share)
     console = output()
     console.print(rows_table(header, rows, f"{result.name}: {score_name(result.score)}"))
     counts = result.trials["state"].value_counts(sort=True).rows()
