@@ -26,7 +26,8 @@ MANY = 1_500
 """More marks than these are drawn as pixels, so that vector files stay small."""
 
 _SHORT = 2e-3  # edges shorter than this share of the picture cannot be seen
-_BENT = 0.9  # cosine of half the turn, below which an arc is drawn in two pieces
+_BENT = 0.9  # cosine of half the turn, below which an arc is halved: Bézier's error is then 1e-5
+_MOST_HALVINGS = 8  # the turn of an arc is in a short piece of it, and radii are 42 at most
 
 
 def disk_points(v: Tensor, *, c: float) -> Tensor:
@@ -46,12 +47,15 @@ def arcs(v: Tensor, w: Tensor, *, c: float) -> Tensor:
         c: the space has sectional curvature ``-c``.
 
     Returns:
-        Control points ``[m, 4, 2]``; strongly bent arcs are two curves.
+        Control points ``[m, 4, 2]``; strongly bent arcs are several curves.
     """
     v, w = v.double(), w.double()
-    bent = _half_turn(v, w, c=c)[2] < _BENT
-    middle = geometry.geodesic(v[bent], w[bent], 0.5, c=c)
-    v, w = torch.cat((v[~bent], v[bent], middle)), torch.cat((w[~bent], middle, w[bent]))
+    for _ in range(_MOST_HALVINGS):
+        bent = _half_turn(v, w, c=c)[2] < _BENT
+        if not bent.any():
+            break
+        middle = geometry.geodesic(v[bent], w[bent], 0.5, c=c)
+        v, w = torch.cat((v[~bent], v[bent], middle)), torch.cat((w[~bent], middle, w[bent]))
     x, start, cosine = _half_turn(v, w, c=c)
     y, end, _ = _half_turn(w, v, c=c)
     chord = (y - x).norm(dim=-1)
@@ -242,9 +246,7 @@ def ramp() -> Any:
     from matplotlib.colors import LinearSegmentedColormap
 
     colours = colormaps["viridis"](np.linspace(0, 0.9, 64))
-    result = LinearSegmentedColormap.from_list("hgcn", colours)
-    result.set_bad(UNKNOWN)
-    return result
+    return LinearSegmentedColormap.from_list("hgcn", colours).with_extremes(bad=UNKNOWN)
 
 
 def add_scale(ax: Axes, x: float, dots: Any, label: str) -> None:

@@ -93,5 +93,15 @@ def save(figure: Figure, path: str | Path) -> Path:
     }[kind]
     make_folder(path.parent)
     with style(), replacing(path) as temporary:
+        _settle(figure)
         figure.savefig(temporary, format=kind, metadata=metadata)
     return path
+
+
+def _settle(figure: Figure) -> None:
+    """Place everything once: each time anew, it would move by a hair from file to file."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        for _ in range(2):
+            engine.execute(figure)
+        figure.set_layout_engine("none")
