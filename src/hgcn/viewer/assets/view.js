@@ -79,7 +79,9 @@ class View {
     this.fullRadius = Math.max(60, Math.min(
       box.width - inset.left - inset.right, box.height - inset.top - inset.bottom,
     ) / 2 - 14);
-    this.labelLimit = Math.round(Math.min(LABEL_LIMIT, 8 + this.fullRadius / 12));
+    // In a crowd a few names are enough; nearer by there will be room for more.
+    const crowd = this.scene.size > 1500 ? 0.5 : 1;
+    this.labelLimit = Math.round(crowd * Math.min(LABEL_LIMIT, 8 + this.fullRadius / 12));
     this.request();
   }
 
@@ -224,7 +226,8 @@ class View {
 
   fillDots(ratio) {
     const { shown, dots, drawnSize, visible, focus, colours, width, height } = this;
-    const grow = Math.min(2.2, Math.sqrt(this.zoom / this.homeZoom));
+    const room = Math.max(0.7, Math.min(1.5, Math.sqrt(this.fullRadius / 386)));
+    const grow = room * Math.min(2.2, Math.sqrt(this.zoom / this.homeZoom));
     dots.count = 0;
     // With a selection, its nodes are drawn last and so on top.
     for (let pass = focus ? 0 : 1; pass < 2; pass++) {
@@ -254,9 +257,7 @@ class View {
     const { sources, targets, order } = scene;
     const neutral = packColour(this.app.colour("edge"));
     const count = moving ? Math.min(order.length, Math.round(this.edgeBudget)) : order.length;
-    // Many edges would blacken the disk, so each gets less ink; so do long ones.
-    const strength = this.app.theme === "dark" ? 0.6 : 0.5;
-    const base = strength * Math.min(1, Math.max(0.05, 40 / Math.sqrt(order.length) - 0.04));
+    const ink = this.inkOf(count);
     const shortest = 1.3 / radius, curved = this.space.curved;
     const left = -this.centreX / radius, right = (width - this.centreX) / radius;
     const top = -this.centreY / radius, bottom = (height - this.centreY) / radius;
@@ -275,7 +276,7 @@ class View {
         const bend = (Math.sqrt(square) * Math.abs((ax * dy - ay * dx) / room) * radius) / 4;
         segments = bend < 0.25 ? 0 : bend < 2.5 ? 1 : bend < 22 ? 2 : 3;
       }
-      let alpha = base * (0.45 + 0.55 / (1 + 3 * Math.sqrt(square)));
+      let alpha = Math.min(ink.most, ink.each / Math.sqrt(square));
       if (focus) alpha = focus[s] && focus[t] ? Math.max(alpha, 0.5) : alpha * 0.22;
       const colour = colours[s] === colours[t] ? colours[s] : neutral;
       const batch = arcs[segments], o = batch.next();
@@ -328,6 +329,27 @@ class View {
     context.strokeStyle = app.colour("rim-line");
     context.lineWidth = 1.25;
     context.stroke();
+  }
+
+  // Each edge gets the same amount of ink, so long ones are faint, and all of them together may
+  // cover some part of the disk, however many there are. Lengths are taken from a sample.
+  inkOf(count) {
+    const { shown, scene, app } = this;
+    const { sources, targets, order } = scene;
+    const most = app.theme === "dark" ? 0.6 : 0.5;
+    const some = Math.min(order.length, 1500);
+    let total = 0, seen = 0;
+    for (let k = 0; k < some; k++) {
+      const s = 3 * sources[order[k]], t = 3 * targets[order[k]];
+      const length = hypot(shown[s] - shown[t], shown[s + 1] - shown[t + 1]);
+      total += length;
+      if (length * this.radius > 1.3) seen++;
+    }
+    if (!seen) return { most, each: most };
+    const drawn = (seen / some) * count;
+    // A disk of radius r pixels has room for pi r lines of disk length 1 and width 1.
+    const each = (0.75 * Math.PI * this.fullRadius) / drawn;
+    return { most, each: Math.max(each, (0.02 * total) / some) };
   }
 
   // Paper and disk without anything on them, kept as long as size and colours are the same.
