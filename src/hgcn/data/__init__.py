@@ -2,21 +2,49 @@
 
 from hgcn.data.combine import combine
 from hgcn.data.convert import as_graph
+from hgcn.data.datasets import DATASETS, load_dataset
 from hgcn.data.features import default_features, log_features, normalise_rows, standardise
+from hgcn.data.generators import (
+    balanced_tree,
+    barabasi_albert,
+    hyperbolic_random,
+    random_tree,
+    tree_with_features,
+)
 from hgcn.data.graph import Graph
+from hgcn.data.hyperbolicity import Hyperbolicity, hyperbolicity
 from hgcn.data.load import load
 from hgcn.data.read import read
+from hgcn.data.simulate import disease, disease_m, disease_spread
+from hgcn.data.splits import LinkPart, LinkSplit, NodeSplit, split_links, split_nodes
 from hgcn.data.tables import Table
 
 __all__ = [
+    "DATASETS",
     "Graph",
+    "Hyperbolicity",
+    "LinkPart",
+    "LinkSplit",
+    "NodeSplit",
     "Table",
     "as_graph",
+    "balanced_tree",
+    "barabasi_albert",
     "combine",
     "default_features",
+    "disease",
+    "disease_m",
+    "disease_spread",
+    "hyperbolic_random",
+    "hyperbolicity",
     "load",
+    "load_dataset",
     "log_features",
     "normalise_rows",
+    "random_tree",
     "read",
+    "split_links",
+    "split_nodes",
     "standardise",
+    "tree_with_features",
 ]
