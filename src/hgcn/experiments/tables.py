@@ -88,6 +88,8 @@ def table1_markdown(store: Store, seeds: int, protocol: str = "clean") -> str:
             ["*paper*", *[f"*{number:.1f}*" if number is not None else "" for number in published]]
         )
     rows.append(["error reduction", *[_reduction(values, column) for column in columns]])
+    rows.append(["delta", *[_delta(SOURCES[column]) for column in columns]])
+    rows.append(["*paper*", *[f"*{paper.DELTA[dataset]:g}*" for dataset, _ in columns]])
     header = ["", *[f"{TITLES[d]} {'LP' if t == 'link' else 'NC'}" for d, t in columns]]
     return markdown(header, rows)
 
@@ -115,6 +117,13 @@ def _reduction(values: Mapping[tuple[str, str, str], Value | None], column: tupl
     if ours is None or not others:
         return ""
     return f"{100 * ((100 - ours.mean) / (100 - max(others)) - 1):+.1f} %"
+
+
+def _delta(source: str) -> str:
+    from hgcn.data.datasets import DATASETS
+
+    delta = DATASETS[source].delta
+    return "" if delta is None else f"{delta:g}"
 
 
 def ablation_markdown(store: Store, seeds: int) -> str:
