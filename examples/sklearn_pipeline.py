@@ -1,6 +1,7 @@
 """Hyperbolic networks in scikit-learn: cross-validation, a grid, a pipeline.
 
-The graph is a simulated epidemic: a tree of people who met, some of whom fell ill. Run it with
+Nodes are classified in a simulated epidemic: a tree of people who met, some of whom fell ill. Links
+are predicted in a family tree whose members have inherited their features. Run it with
 
     python examples/sklearn_pipeline.py
 
@@ -13,6 +14,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from sklearn.pipeline import make_pipeline
 
 import hgcn
+from hgcn.data.generators import tree_with_features
 from hgcn.estimators import HGCNClassifier, HGCNLinkPredictor, link_pairs
 
 EPOCHS = 60
@@ -37,10 +39,11 @@ def main() -> None:
     scores = cross_val_score(line, nodes, ill, cv=folds)
     print("Logistic regression on the embeddings:", scores.round(3))
 
-    pairs, met = link_pairs(graph)
-    predictor = HGCNLinkPredictor(graph, epochs=EPOCHS)
-    scores = cross_val_score(predictor, pairs, met, cv=folds)
-    print("Who met whom? ROC AUC in three folds:", scores.round(3))
+    family = tree_with_features(0.9, depth=5)
+    pairs, related = link_pairs(family)
+    predictor = HGCNLinkPredictor(family, epochs=EPOCHS)
+    scores = cross_val_score(predictor, pairs, related, cv=folds)
+    print("Whose child is who? ROC AUC in three folds:", scores.round(3))
 
 
 if __name__ == "__main__":

@@ -84,8 +84,8 @@ def search(
             ``dim``, ``seed`` ...
 
     Example:
-        >>> import hgcn
-        >>> result = hgcn.search("disease", task="node", trials=2, epochs=5, dim=4)
+        >>> from hgcn.search import search
+        >>> result = search("disease", task="node", trials=2, epochs=5, dim=4)
         >>> result.config.dim, len(result.trials)
         (4, 2)
     """
