@@ -30,6 +30,8 @@ FLAGS = (
     "--disable-dev-shm-usage",
 )
 
+# Keys to which the browser itself responds.
+KEY_CODES = {"Escape": 27, "Enter": 13}
 # WebGL in software, as a test machine has no graphics card.
 WEBGL = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader")
 NO_WEBGL = ("--disable-gpu", "--disable-software-rasterizer")
@@ -234,6 +236,8 @@ class Page:
 
     def key(self, key: str, text: str = "") -> None:
         extra = {"text": text} if text else {}
+        if key in KEY_CODES:
+            extra["windowsVirtualKeyCode"] = KEY_CODES[key]
         self.call("Input.dispatchKeyEvent", type="keyDown", key=key, **extra)
         self.call("Input.dispatchKeyEvent", type="keyUp", key=key)
 

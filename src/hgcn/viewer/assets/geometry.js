@@ -10,9 +10,22 @@
 
 const hypot = Math.hypot;
 
+// a b - c d without the rounding error of the products (Dekker and Veltkamp): the angle between
+// two far and near points is a small difference of large products.
+function productDifference(a, b, c, d) {
+  const p = a * b, q = c * d;
+  return p - q + (productError(a, b, p) - productError(c, d, q));
+}
+
+function productError(a, b, product) {
+  const as = 134217729 * a, bs = 134217729 * b; // 2^27 + 1 splits a number into two halves
+  const ah = as - (as - a), bh = bs - (bs - b), al = a - ah, bl = b - bh;
+  return al * bl - (product - ah * bh - al * bh - ah * bl);
+}
+
 // Sine and 1 - cosine of the angle from p to q, to the last digit that the coordinates hold.
 function angleBetween(px, py, rp, qx, qy, rq) {
-  const sine = (px * (qy - py) - py * (qx - px)) / (rp * rq);
+  const sine = productDifference(px, qy - py, py, qx - px) / (rp * rq);
   const cosine = (px * qx + py * qy) / (rp * rq);
   const versine = cosine > 0 ? (sine * sine) / (1 + cosine) : 1 - cosine;
   return [sine, versine];
@@ -32,7 +45,7 @@ function seenFrom(base, points, out) {
       u = k * (sign < 0 ? bx : x);
       v = k * (sign < 0 ? by : y);
     } else {
-      const sine = (bx * (y - by) - by * (x - bx)) / (rb * r);
+      const sine = productDifference(bx, y - by, by, x - bx) / (rb * r);
       const cosine = (bx * x + by * y) / (rb * r);
       const versine = cosine > 0 ? (sine * sine) / (1 + cosine) : 1 - cosine;
       const sr = Math.sinh(r);

@@ -256,7 +256,8 @@ function inspect(app) {
       const node = view(which).nodeAt(x - box.left, y - box.top);
       return node < 0 ? null : view(which).scene.ids[node];
     },
-    frames: (which) => view(which).frames.slice(),
+    frames: (which) => view(which).frames.slice(), // the last ones: ms to draw, ms since the last
+    count: (which) => view(which).frameCount, // of all frames so far
     busy: () => app.views.some((one) => one.journey || one.morph || one.glide || one.pending),
     state(which) {
       const one = view(which);

@@ -78,11 +78,11 @@ function listen(view) {
     event.preventDefault();
     const lines = event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? 400 : 1;
     const amount = Math.max(-1, Math.min(1, (-event.deltaY * lines) / 240));
-    const [x, y] = view.toDisk(...place(event));
+    const [x, y] = place(event);
     view.journey = null;
     view.app.hideTip();
     if (event.ctrlKey) {
-      view.magnify(Math.exp(amount * 1.2), x, y);
+      view.magnify(Math.exp(amount * 1.2), ...view.toDisk(x, y));
       return;
     }
     const left = view.glide && Math.sign(view.glide.left) === Math.sign(amount) ? view.glide.left : 0;

@@ -3,19 +3,43 @@
 class RasterRenderer {
   constructor(canvas) {
     this.canvas = canvas;
-    this.context = canvas.getContext("2d", { alpha: false, willReadFrequently: true });
+    this.opaque = true; // the disk under the edges is drawn here, too
+    this.context = canvas.getContext("2d", { alpha: false });
   }
 
-  // Everything is blended onto the opaque picture of the disk that lies under it.
-  draw(frame, under) {
-    const { width, height } = this.canvas;
-    const image = under.getImageData(0, 0, width, height);
-    this.pixels = new Uint32Array(image.data.buffer);
-    this.width = width;
-    this.height = height;
+  draw(frame) {
+    this.clear(frame.backdrop);
+    for (const ring of frame.rings) this.ring(frame, ring);
     for (const batch of frame.arcs) this.arcs(frame, batch);
     this.dots(frame);
-    this.context.putImageData(image, 0, 0);
+    this.context.putImageData(this.image, 0, 0);
+  }
+
+  // Reading a canvas is slow, so the pixels of the backdrop are kept.
+  clear(backdrop) {
+    if (this.backdrop !== backdrop) {
+      const { width, height } = backdrop;
+      this.backdrop = backdrop;
+      this.image = backdrop.getContext("2d").getImageData(0, 0, width, height);
+      this.pixels = new Uint32Array(this.image.data.buffer);
+      this.blank = this.pixels.slice();
+      this.width = width;
+      this.height = height;
+    }
+    this.pixels.set(this.blank);
+  }
+
+  ring(frame, { x, y, size }) {
+    const steps = Math.min(400, 12 + Math.ceil(size / 2));
+    const at = (k) => {
+      const angle = (2 * Math.PI * k) / steps;
+      return [x + size * Math.cos(angle), y + size * Math.sin(angle)];
+    };
+    for (let k = 0; k < steps; k++) {
+      const p = at(k), q = at(k + 1);
+      if (hypot(q[0] - frame.x, q[1] - frame.y) > frame.radius) continue;
+      this.line(...p, ...q, frame.ringColour, 255);
+    }
   }
 
   arcs(frame, { floats, words, count, segments }) {
@@ -58,7 +82,7 @@ class RasterRenderer {
     for (let i = first; i <= last; i++, level += slope) {
       const row = Math.floor(level);
       if (row < 0 || row >= across - 1) continue;
-      const ink = (alpha * (level - row)) | 0, o = i * stride + row * step;
+      const ink = (alpha * (level - row) + 0.5) | 0, o = i * stride + row * step;
       pixels[o] = blend(pixels[o], colour, (alpha | 0) - ink);
       if (ink) pixels[o + step] = blend(pixels[o + step], colour, ink);
     }

@@ -13,8 +13,7 @@ class View {
     this.over = element.querySelector(".over");
     this.renderer = makeRenderer(element.querySelector(".middle"), app.forcedRenderer);
     this.middle = this.renderer.canvas;
-    const reads = this.renderer instanceof RasterRenderer;
-    this.underContext = this.under.getContext("2d", { alpha: false, willReadFrequently: reads });
+    this.underContext = this.under.getContext("2d", { alpha: false });
     this.labels = new Labels();
     this.shown = new Float64Array(3 * scene.size);
     this.target = new Float64Array(3 * scene.size);
@@ -24,6 +23,7 @@ class View {
     this.arcs = ARC_CLASSES.map((segments) => new Batch(4, segments));
     this.edgeBudget = this.renderer instanceof RasterRenderer ? 8000 : 60000;
     this.frames = [];
+    this.frameCount = 0;
     this.order = Int32Array.from(scene.degree.keys()).sort(
       (p, q) => scene.degree[p] - scene.degree[q] || p - q,
     );
@@ -130,6 +130,7 @@ class View {
     const drawn = performance.now() - started;
     const interval = now - (this.lastFrame ?? now);
     this.lastFrame = now;
+    this.frameCount++;
     this.frames.push({ drawn, interval });
     if (this.frames.length > LOG_FRAMES) this.frames.shift();
     // The graphics card works after the frame; our own raster within it.
@@ -142,7 +143,7 @@ class View {
   adapt(moving, cost) {
     clearTimeout(this.refine);
     if (!moving) return;
-    if (cost > 30) this.edgeBudget = Math.max(2000, this.edgeBudget * 0.75);
+    if (cost > 30) this.edgeBudget = Math.max(1000, this.edgeBudget * 0.75);
     else if (cost > 0 && cost < 20) this.edgeBudget = Math.min(2e6, this.edgeBudget * 1.08);
     if (this.edgeBudget < this.scene.sources.length) {
       this.refine = setTimeout(() => {
@@ -174,8 +175,9 @@ class View {
     return busy;
   }
 
-  glideBy({ x, y }, step) {
-    const space = this.space;
+  glideBy(glide, step) {
+    const { space } = this;
+    const [x, y] = this.toDisk(glide.x, glide.y);
     if (!space.curved) {
       this.magnify(Math.exp(step * 0.8), x, y);
     } else if (step > 0) {
@@ -206,8 +208,9 @@ class View {
     this.place();
     this.fillDots(ratio);
     this.fillArcs(moving);
-    this.drawUnder(this.underContext, ratio);
-    this.renderer.draw(this.frameOf(ratio), this.underContext);
+    const frame = this.frameOf(ratio);
+    if (!this.renderer.opaque) this.drawUnder(this.underContext, frame, ratio);
+    this.renderer.draw(frame);
     this.drawOver(this.over.getContext("2d"), ratio);
   }
 
@@ -221,7 +224,32 @@ class View {
       halo: packColour(this.app.colour("disk")),
       arcs: this.app.options.edges ? this.arcs : [],
       dots: this.dots,
+      backdrop: this.backdrop(ratio),
+      rings: this.rings(ratio),
+      ringColour: packColour(this.app.colour("grid")),
     };
+  }
+
+  // Circles of equal distance from the origin, in device pixels. They crowd at the rim: some are
+  // left out. The last one, a dot, is the origin itself.
+  rings(ratio) {
+    const radius = this.radius * ratio;
+    let last = 0;
+    const rings = [];
+    for (const ring of this.space.rings()) {
+      const size = ring.radius * radius;
+      if (size - last < 7 * ratio || size > 20000) continue;
+      last = size;
+      rings.push({
+        x: this.centreX * ratio + ring.x * radius, y: this.centreY * ratio + ring.y * radius, size,
+      });
+    }
+    if (this.space.curved) {
+      const [x, y, gap] = this.space.seen([0, 0]);
+      const [sx, sy] = this.toScreen(x, y);
+      if (gap > 0.02) rings.push({ x: sx * ratio, y: sy * ratio, size: 3 * ratio });
+    }
+    return rings;
   }
 
   fillDots(ratio) {
@@ -288,47 +316,21 @@ class View {
     }
   }
 
-  // The disk, its rim and the circles of equal distance from the origin.
-  drawUnder(context, ratio) {
-    const { app, centreX: x, centreY: y, radius } = this;
-    context.setTransform(1, 0, 0, 1, 0, 0);
-    context.drawImage(this.backdrop(ratio), 0, 0);
+  drawUnder(context, frame, ratio) {
+    context.drawImage(frame.backdrop, 0, 0);
     if (!this.space.curved) return;
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.beginPath();
-    context.arc(x, y, radius, 0, 7);
     context.save();
+    context.beginPath();
+    context.arc(frame.x, frame.y, frame.radius, 0, 7);
     context.clip();
-    context.lineWidth = 1;
-    context.strokeStyle = app.colour("grid");
-    let last = -1;
-    for (const ring of this.space.rings()) {
-      const px = ring.radius * radius;
-      // Rings that crowd at the rim are left out.
-      if (px - last < 7 && last > 0) continue;
-      if (px > 60 * radius) continue;
-      last = px;
+    context.lineWidth = ratio;
+    context.strokeStyle = this.app.colour("grid");
+    for (const { x, y, size } of frame.rings) {
       context.beginPath();
-      context.arc(x + ring.x * radius, y + ring.y * radius, px, 0, 7);
-      context.stroke();
-    }
-    const [ox, oy, gap] = this.space.seen([0, 0]);
-    if (gap > 0.02) {
-      const [sx, sy] = this.toScreen(ox, oy);
-      context.beginPath();
-      context.moveTo(sx - 4, sy);
-      context.lineTo(sx + 4, sy);
-      context.moveTo(sx, sy - 4);
-      context.lineTo(sx, sy + 4);
-      context.strokeStyle = app.colour("faint");
+      context.arc(x, y, size, 0, 7);
       context.stroke();
     }
     context.restore();
-    context.beginPath();
-    context.arc(x, y, radius, 0, 7);
-    context.strokeStyle = app.colour("rim-line");
-    context.lineWidth = 1.25;
-    context.stroke();
   }
 
   // Each edge gets the same amount of ink, so long ones are faint, and all of them together may
@@ -373,6 +375,9 @@ class View {
       context.arc(x, y, radius, 0, 7);
       context.fillStyle = fill;
       context.fill();
+      context.strokeStyle = app.colour("rim-line");
+      context.lineWidth = 1.25;
+      context.stroke();
     }
     this.backdropKey = key;
     this.backdropCanvas = canvas;
