@@ -62,7 +62,7 @@ _ENTRIES = (
     Dataset("citeseer", "citations among papers on computer science",
             3327, 4552, 3703, 6, 1, *_PLANETOID, (LP, NC), 6.5),
     Dataset("pubmed", "citations among papers on diabetes",
-            19717, 44324, 500, 3, 1, *_PLANETOID, (LP, NC), 3.0),
+            19717, 44324, 500, 3, 1, *_PLANETOID, (LP, NC), 4.5),
     Dataset("airport", "flights; class: population of the country",
             3188, 18630, 4, 4, 1, "ODbL 1.0 (OpenFlights)", _HGCN, (LP, NC), 2.0),
     Dataset("airport_lp", "airport with population as a fifth feature",
