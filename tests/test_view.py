@@ -94,6 +94,7 @@ def test_view_of_another_graph(folder: Path, tmp_path: Path) -> None:
         (["figures", "geometri"], "Did you mean 'geometry'?"),
         (["figures", "geometry", "{run}"], "Expected no RUN for the figure 'geometry'"),
         (["figures", "geometry", "-o", "a.gif"], "got '.gif'"),
+        (["figures", "geometry", "--dpi", "5"], "--dpi to be in 10..2000"),
         (["figures", "training"], "Expected one run folder"),
         (["figures", "curvature", "--store", "{run}/none.jsonl"], "hgcn reproduce curvature"),
         (["figures", "embeddings", "--epochs", "x"], "--epochs to be a whole number"),

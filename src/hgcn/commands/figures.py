@@ -53,6 +53,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dim", metavar="N", help="embeddings: size of those that are trained (3)")
     parser.add_argument("--seed", default="0", metavar="N", help="of runs that are trained (0)")
     parser.add_argument("--epochs", metavar="N", help="at most so many, for runs that are trained")
+    parser.add_argument("--dpi", default="200", metavar="N", help="pixels an inch (200)")
     parser.add_argument("--quiet", action="store_true", help="no progress")
 
 
@@ -64,7 +65,10 @@ def run(arguments: argparse.Namespace) -> int:
     from hgcn.figures.style import check_path, save
 
     path = check_path(arguments.out or f"{arguments.name}.svg")
-    save(_DRAW[arguments.name](arguments), path)
+    dpi = _number(arguments, "dpi") or 0
+    if not 10 <= dpi <= 2000:
+        raise ConfigError(f"Expected --dpi to be in 10..2000, got {arguments.dpi!r}.")
+    save(_DRAW[arguments.name](arguments), path, dpi=dpi)
     sys.stdout.write(f"{path}\n")
     return 0
 

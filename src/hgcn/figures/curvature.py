@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -9,12 +10,14 @@ from typing import TYPE_CHECKING
 from hgcn.errors import RunError
 from hgcn.experiments import Store
 from hgcn.experiments.cells import curvature
-from hgcn.figures.style import BLUE, ORANGE, SOFT, new_figure, style
+from hgcn.figures.style import BLUE, ORANGE, new_figure, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 MOST_SEEDS = 100
+FLAT = 1e-3
+"""Curvatures up to this one are as good as none."""
 
 
 def curvature_scores(store: Store) -> dict[str, list[float]]:
@@ -49,8 +52,9 @@ def curvature_figure(path: str | Path) -> Figure:
             label="HGCN, fixed curvature",
         )  # fmt: skip
         ax.set(xscale="log", xlabel="curvature −c  (more curved to the right)", ylabel="ROC AUC")
-        ax.set_xticks(c, [f"−{one:g}" if one >= 0.01 else "→ 0" for one in c])
-        ax.minorticks_off()
+        named = [one for one in c if one in (c[0], c[-1]) or math.log10(one).is_integer()]
+        ax.set_xticks(named, [f"−{one:g}" if one > FLAT else "→ 0" for one in named])
+        ax.set_xticks(c, [], minor=True)
         if "gcn" in scores:
             level, width = _summary(scores["gcn"])
             ax.axhline(level, color=ORANGE, linestyle=(0, (4, 3)), label="GCN, Euclidean")
@@ -58,9 +62,8 @@ def curvature_figure(path: str | Path) -> Figure:
         ax.grid(axis="y")
         ax.legend(loc="best")
         seeds = max(len(values) for values in scores.values())
-        ax.set_title("Link prediction on Disease")
-        if seeds > 1:
-            figure.supxlabel(f"mean and standard deviation of {seeds} seeds", size=8, color=SOFT)
+        note = f" ({seeds} seeds, mean and deviation)" if seeds > 1 else ""
+        ax.set_title("Link prediction on Disease" + note)
         return figure
 
 

@@ -121,7 +121,7 @@ def draw_layer(
             pairs = pairs[:, torch.randperm(pairs.shape[1], generator=random)[:max_edges]]
         draw_edges(ax, points, pairs, c=c)
     place = points if c is None else disk_points(points, c=c)
-    area = node_size(scene.num_nodes) if size is None else size
+    area = node_size(ax, scene.num_nodes) if size is None else size
     beside = (ax, 1.03) if legend is True else (legend, 0.0) if legend else None
     draw_nodes(ax, place.numpy(), _column(scene, color), color, area, beside)
 
@@ -172,7 +172,7 @@ def draw_edges(ax: Axes, points: Tensor, pairs: Tensor, *, c: float | None) -> N
         facecolor="none",
         edgecolor=EDGE,
         linewidth=float(np.clip(15 / count**0.5, 0.3, 0.9)),
-        alpha=float(np.clip(25 / count**0.5, 0.15, 0.9)),
+        alpha=float(np.clip(32 / count**0.5, 0.2, 0.9)),
         capstyle="round",
         rasterized=count > MANY,
         zorder=1,
@@ -180,9 +180,11 @@ def draw_edges(ax: Axes, points: Tensor, pairs: Tensor, *, c: float | None) -> N
     ax.add_patch(patch)
 
 
-def node_size(count: int) -> float:
+def node_size(ax: Axes, count: int) -> float:
     """Area of a node in square points, such that all of them cover a like share of the picture."""
-    return float(np.clip(9000 / max(count, 1), 3, 40))
+    box = ax.get_window_extent()
+    side = min(box.width, box.height) / ax.get_figure(root=True).dpi  # type: ignore[union-attr]
+    return float(np.clip(1700 * side**2 / max(count, 1), 3, 40))
 
 
 def _column(scene: Scene, color: Any) -> Categories | Numbers | None:

@@ -75,5 +75,5 @@ def plot_disk(  # noqa: PLR0913
             ax, scene, centred(drawn) if centre else drawn, color=color, edges=edges, size=size,
             legend=legend, max_edges=max_edges,
         )  # fmt: skip
-        ax.set_title(drawn.title)
+        ax.set_title(drawn.title, loc="center")
     return ax

@@ -46,7 +46,6 @@ _SETTINGS: dict[str, Any] = {
     "legend.frameon": False,
     "lines.linewidth": 1.8,
     "lines.solid_capstyle": "round",
-    "savefig.dpi": 200,
     "svg.hashsalt": "hgcn",
     "text.color": INK,
     "xtick.color": SOFT,
@@ -82,8 +81,14 @@ def check_path(path: str | Path) -> Path:
     return path
 
 
-def save(figure: Figure, path: str | Path) -> Path:
-    """Write a figure; equal figures give equal files, whenever they are made."""
+def save(figure: Figure, path: str | Path, *, dpi: int = 200) -> Path:
+    """Write a figure; equal figures give equal files, whenever they are made.
+
+    Args:
+        figure: what to write.
+        path: the file; its ending says of which kind: .svg, .pdf or .png.
+        dpi: pixels an inch, of a PNG and of the dense parts of the others.
+    """
     path = check_path(path)
     kind = path.suffix.lower()[1:]
     metadata = {
@@ -94,7 +99,7 @@ def save(figure: Figure, path: str | Path) -> Path:
     make_folder(path.parent)
     with style(), replacing(path) as temporary:
         _settle(figure)
-        figure.savefig(temporary, format=kind, metadata=metadata)
+        figure.savefig(temporary, format=kind, metadata=metadata, dpi=dpi)
     return path
 
 
