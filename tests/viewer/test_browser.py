@@ -614,6 +614,6 @@ def test_the_graphics_card_draws_the_same(tree_file):
 
 
 def test_clusters_open(show):
-    page = show(cluster_scene(400))
+    page = show(cluster_scene(150))
     assert "correlation" in page.text(".lost")
     assert page.text("#figures").count("81.6") == 1

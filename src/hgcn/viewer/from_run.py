@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -45,7 +46,7 @@ def scene_from_run(run: Run, graph: Any = None, *, missing: int = MISSING_LINKS)
     layers = run.embedding_layers(graph)
     curvatures = layer_curvatures(run)
     shares: list[Tensor | None] = [None, *_shares(run, graph, layers)]
-    first = 0 if layers[0].shape[1] <= WIDEST_INPUT else 1
+    first = 1 if len(layers) > 1 and layers[0].shape[1] > WIDEST_INPUT else 0
     links = None
     if missing and run.config.task == "link" and graph.num_nodes <= MOST_NODES_FOR_LINKS:
         links = run.top_links(missing, graph)
@@ -178,8 +179,10 @@ def dense(x: Tensor) -> Tensor:
     return x if x.layout == torch.strided else x.to_dense()
 
 
-def _named(layers: Any, first: int) -> list[Layer]:
+def _named(layers: Sequence[Layer], first: int) -> list[Layer]:
     """Layers with their number in the network, also where the input is left out."""
+    if len(layers) == 1 and not first:
+        return [replace(layers[0], title="Embedding")]  # a shallow model has no other
     return [
         replace(layer, title=f"Layer {k}" if k else "Input")
         for k, layer in enumerate(layers, start=first)

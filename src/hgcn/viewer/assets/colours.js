@@ -2,8 +2,8 @@
 // common colour-vision deficiencies (tests/viewer checks it); more categories repeat them.
 
 const PALETTES = {
-  light: ["#0072b2", "#d95f02", "#1b9e77", "#c2599a", "#e6a700", "#56b4e9", "#5b4a9c", "#8a7a5c"],
-  dark: ["#3d9be0", "#f5793a", "#35c79b", "#e58bc2", "#f6c445", "#93d5f7", "#9d8cf0", "#b9ab90"],
+  light: ["#0071d1", "#d95f02", "#1b9e77", "#c2599a", "#e6a700", "#56b6f1", "#5a4a9b", "#897b48"],
+  dark: ["#3d80e4", "#f5793a", "#35ec9a", "#e58bc2", "#f6c445", "#93d5f7", "#9c9dee", "#b9a093"],
 };
 
 // Viridis, without the end that would drown in the background.

@@ -68,6 +68,7 @@ class RasterRenderer {
   // A smooth line one pixel wide: at each step along the longer axis two pixels share the ink.
   line(ax, ay, bx, by, colour, alpha) {
     const { width, height, pixels } = this;
+    const whole = Math.round(alpha);
     const steep = Math.abs(by - ay) > Math.abs(bx - ax);
     let from = steep ? ay : ax, to = steep ? by : bx, level = steep ? ax : ay;
     const slope = from === to ? 0 : ((steep ? bx - ax : by - ay)) / (to - from);
@@ -82,8 +83,8 @@ class RasterRenderer {
     for (let i = first; i <= last; i++, level += slope) {
       const row = Math.floor(level);
       if (row < 0 || row >= across - 1) continue;
-      const ink = (alpha * (level - row) + 0.5) | 0, o = i * stride + row * step;
-      pixels[o] = blend(pixels[o], colour, (alpha | 0) - ink);
+      const ink = (whole * (level - row) + 0.5) | 0, o = i * stride + row * step;
+      pixels[o] = blend(pixels[o], colour, whole - ink);
       if (ink) pixels[o + step] = blend(pixels[o + step], colour, ink);
     }
   }

@@ -340,18 +340,23 @@ class View {
     const { sources, targets, order } = scene;
     const most = app.theme === "dark" ? 0.6 : 0.5;
     const some = Math.min(order.length, 1500);
-    let total = 0, seen = 0;
+    let total = 0, seen = 0, x = 0, y = 0, square = 0;
     for (let k = 0; k < some; k++) {
       const s = 3 * sources[order[k]], t = 3 * targets[order[k]];
       const length = hypot(shown[s] - shown[t], shown[s + 1] - shown[t + 1]);
-      total += length;
+      total += length / some;
+      x += shown[s] / some;
+      y += shown[s + 1] / some;
+      square += (shown[s] ** 2 + shown[s + 1] ** 2) / some;
       if (length * this.radius > 1.3) seen++;
     }
     if (!seen) return { most, each: most };
     const drawn = (seen / some) * count;
-    // A disk of radius r pixels has room for pi r lines of disk length 1 and width 1.
-    const each = (0.75 * Math.PI * this.fullRadius) / drawn;
-    return { most, each: Math.max(each, (0.02 * total) / some) };
+    // Share of the disk that the nodes lie on. A disk of radius r pixels has room for pi r lines of
+    // disk length 1 and width 1.
+    const share = Math.max(0.01, Math.min(1, 2 * (square - x * x - y * y)));
+    const each = (0.5 * share * Math.PI * this.radius) / drawn;
+    return { most, each: Math.max(each, 0.02 * total) };
   }
 
   // Paper and disk without anything on them, kept as long as size and colours are the same.
@@ -428,7 +433,7 @@ class View {
       const j = other[k], e = edge[k];
       if (!visible[j]) continue;
       const share = attention ? attention[(scene.sources[e] === node ? 1 : 0) * count + e] : NaN;
-      context.lineWidth = Number.isNaN(share) ? 1.4 : 0.8 + 4 * Math.sqrt(share);
+      context.lineWidth = Number.isNaN(share) ? 1.4 : 0.8 + 3 * share;
       context.beginPath();
       traceEdge(
         context, this.overFrame,
