@@ -46,11 +46,11 @@ def test_a_search_ends_with_settings_to_train_with(graph, capsys):
 def test_the_same_command_goes_on(graph, capsys, tmp_path):
     space = tmp_path / "space.toml"
     space.write_text("lr = {low = 1e-4, high = 1e-1, log = true}\nlayers = [1, 2]\n")
-    words = ["search", graph, "--space", str(space), "--model", "gcn", "--quiet", *FAST]
+    words = ["search", graph, "--space", str(space), "--model", "mlp", "--quiet", *FAST]
     for count in (2, 2, 4):
         assert main([*words, "--trials", str(count), "--seeds", "2", "--storage", "all.log"]) == 0
-        assert capsys.readouterr().out == "searches/family-link-gcn.toml\n"
-        trials = pl.read_csv("searches/family-link-gcn.csv")
+        assert capsys.readouterr().out == "searches/family-link-mlp.toml\n"
+        trials = pl.read_csv("searches/family-link-mlp.csv")
         assert len(trials) == count
         assert trials.columns[-2:] == ["lr", "layers"]
     assert Path("all.log").is_file()

@@ -304,7 +304,7 @@ def test_nodes_can_be_cross_validated(graph, nodes, words):
 
 
 def test_a_grid_can_be_searched(graph, nodes, words):
-    choices = {"lr": [1e-9, 0.05], "model": ["gcn", "mlp"]}
+    choices = {"lr": [1e-9, 0.05], "model": ["hnn", "mlp"]}
     grid = GridSearchCV(HGCNClassifier(graph, epochs=20, dim=4), choices, cv=2)
     grid.fit(nodes, words)
     assert grid.best_params_["lr"] == 0.05
