@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 from hgcn.errors import ConfigError
 from hgcn.figures.disk import centred, draw_layer
 from hgcn.figures.style import new_figure, style
+from hgcn.viewer import Categories
 from hgcn.viewer.from_run import scene_from_run
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
     from hgcn.run import Run
@@ -21,7 +21,8 @@ SUBJECTS = (("disease_lp", "link"), ("cora", "node"))
 MODELS = ("gcn", "hgcn")
 NAMES = {"gcn": "GCN", "hgcn": "HGCN", "gat": "GAT", "disease_lp": "Disease", "cora": "Cora"}
 DIM = 3
-PANEL, LEGEND, TITLE, GAP = 2.4, 1.85, 0.25, 0.08  # inches
+PANEL, TITLE, GAP = 2.4, 0.25, 0.08  # inches
+NAMED, SCALE = 1.85, 0.65  # inches for the legend
 
 
 def train_for_embeddings(
@@ -61,34 +62,48 @@ def embeddings_figure(runs: Sequence[Run], *, color: str | None = None) -> Figur
         raise ConfigError("Expected at least one run to draw, got none.")
     columns = min(2, len(runs))
     rows = math.ceil(len(runs) / columns)
-    width, height = 2 * PANEL + LEGEND, PANEL + TITLE
+    views = [_View(run, color) for run in runs]
+    # Names of classes need more room than a scale of colours.
+    widths = [
+        2 * PANEL + (NAMED if any(view.named for view in views[k::columns]) else SCALE)
+        for k in range(columns)
+    ]
+    height = PANEL + TITLE
     with style():
-        figure = new_figure(width * columns, height * rows, constrained=False)
-        for k, run in enumerate(runs):
+        figure = new_figure(sum(widths), height * rows, constrained=False)
+        for k, view in enumerate(views):
             row, column = divmod(k, columns)
-            corner = column * width + GAP, (rows - 1 - row) * height + GAP
-            _draw(figure, corner, run, color)
+            corner = sum(widths[:column]) + GAP, (rows - 1 - row) * height + GAP
+            view.draw(figure, corner)
         return figure
 
 
-def _draw(figure: Figure, corner: tuple[float, float], run: Run, color: str | None) -> None:
-    """First layer, last layer and legend of a run, from a corner in inches."""
-    scene = scene_from_run(run, missing=0)
-    layers = [layer for layer in scene.layers if layer.title != "Input"]
-    chosen = color or ("depth" if run.config.task == "link" else "label")
-    name = NAMES.get(run.config.model, run.config.model)
-    data = NAMES.get(run.graph.name, run.graph.name)
-    wide, high = figure.get_size_inches()
-    left, below = corner
+class _View:
+    """First and last layer of a run, and what to colour nodes by."""
 
-    def axes(place: int) -> Axes:
-        x = left + place * PANEL
+    def __init__(self, run: Run, color: str | None) -> None:
+        self.scene = scene_from_run(run, missing=0)
+        self.color = color or ("depth" if run.config.task == "link" else "label")
+        self.named = isinstance(self.scene.columns.get(self.color), Categories)
+        model, data = run.config.model, run.graph.name
+        self.title = f"{NAMES.get(model, model)}, {NAMES.get(data, data)}"
+        layers = [layer for layer in self.scene.layers if layer.title != "Input"]
+        self.layers = {"first layer": layers[0], "last layer": layers[-1]}
+        if len(layers) == 1:
+            self.layers = {"embedding": layers[0]}
+
+    def draw(self, figure: Figure, corner: tuple[float, float]) -> None:
+        """Draw all panels and the legend, from a corner in inches."""
+        wide, high = figure.get_size_inches()
+        left, below = corner
         side = PANEL - GAP
-        return figure.add_axes((x / wide, below / high, side / wide, side / high))
-
-    legend = axes(2)
-    legend.set_axis_off()
-    for place, layer in enumerate((layers[0], layers[-1])):
-        ax = axes(place)
-        draw_layer(ax, scene, centred(layer), color=chosen, legend=legend if place else False)
-        ax.set_title(f"{name}, {data}: {'last' if place else 'first'} layer", loc="center", size=9)
+        panels = [
+            figure.add_axes(((left + k * PANEL) / wide, below / high, side / wide, side / high))
+            for k in range(len(self.layers) + 1)
+        ]
+        legend = panels.pop()
+        legend.set_axis_off()
+        for ax, (name, layer) in zip(panels, self.layers.items(), strict=True):
+            where = legend if ax is panels[-1] else False
+            draw_layer(ax, self.scene, centred(layer), color=self.color, legend=where)
+            ax.set_title(f"{self.title}: {name}", loc="center", size=9)
