@@ -1,12 +1,12 @@
 import contextlib
 import math
 import random
+from importlib import import_module
 
 import numpy as np
 import pytest
 import torch
 
-from hgcn import fit as fit_module
 from hgcn.config import Config
 from hgcn.data.graph import csr_matrix
 from hgcn.errors import ConfigError, DataError, RunError
@@ -16,6 +16,9 @@ from hgcn.run import load_run
 from hgcn.tasks import Task
 from hgcn.train import train
 from small_graphs import QUICK, forest, quick_run, same_weights, tree, write_files
+
+# The package has a function of that name.
+fit_module = import_module("hgcn.fit")
 
 
 @pytest.fixture(autouse=True)
@@ -39,8 +42,8 @@ class Rigged(Task):
         self.seen = []
 
     def loss(self, epoch, generator):
-        loss = self.weight.sum()
-        return loss.abs() * self.losses[epoch - 1] if self.losses else loss
+        loss = 10 + self.weight.sum()
+        return loss * self.losses[epoch - 1] if self.losses else loss
 
     def outputs(self, part):
         raise NotImplementedError

@@ -4,17 +4,20 @@ import signal
 import subprocess
 import sys
 import time
+from importlib import import_module
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-from hgcn import fit as fit_module
 from hgcn import storage
 from hgcn.errors import RunError
 from hgcn.fit import fit, resume
 from hgcn.run import load_run
 from small_graphs import same_weights, tree, write_files
+
+# The package has a function of that name.
+fit_module = import_module("hgcn.fit")
 
 SETTINGS = {"epochs": 9, "eval_every": 2, "dim": 3}
 KINDS = {

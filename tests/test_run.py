@@ -1,17 +1,20 @@
 import json
 import shutil
+from importlib import import_module
 
 import numpy as np
 import polars as pl
 import pytest
 import torch
 
-from hgcn import fit as fit_module
 from hgcn import geometry, storage
 from hgcn.errors import ConfigError, GraphError, RunError
 from hgcn.fit import fit
 from hgcn.run import SEALED, load_run
 from small_graphs import forest, quick_run, same_weights, tree, write_files
+
+# The package has a function of that name.
+fit_module = import_module("hgcn.fit")
 
 FILES = {*SEALED, "environment.json", "embeddings.parquet", "disk.html"}
 
