@@ -58,7 +58,7 @@ def scene_from_run(run: Run, graph: Any = None, *, missing: int = MISSING_LINKS)
         predictions=run.predict_nodes(graph) if run.config.task == "node" else None,
         attention=shares[first:],
         missing=links,
-        metrics=metric_lines(run, graph, own=own),
+        metrics=metric_lines(run, own=own),
     )
     return replace(scene, layers=_named(scene.layers, first))
 
@@ -160,7 +160,7 @@ def title(run: Run, graph: Graph) -> str:
     return f"{run.config.model} on {graph.name}"
 
 
-def metric_lines(run: Run, graph: Graph, *, own: bool = True) -> dict[str, str]:
+def metric_lines(run: Run, *, own: bool = True) -> dict[str, str]:
     """The small table of the page; scores are those of the run's own graph."""
     from hgcn.display import score_name
 
@@ -170,8 +170,7 @@ def metric_lines(run: Run, graph: Graph, *, own: bool = True) -> dict[str, str]:
             f"test {score_name(name)}": f"{100 * value:.1f}"
             for name, value in run.metrics.get("test", {}).items()
         }
-    lines |= {"dimensions": str(run.config.dim), "nodes": f"{graph.num_nodes:,}"}
-    return lines | {"edges": f"{graph.num_edges:,}"}
+    return lines | {"dimensions": str(run.config.dim)}
 
 
 def dense(x: Tensor) -> Tensor:
