@@ -337,6 +337,9 @@ def test_fingers_drag_and_pinch(browser, tree_file):
     page.touch("touchEnd")
     page.settle()
     assert screen(page, 0) == pytest.approx((x + 50, y), abs=0.5)
+    page.touch("touchStart", screen(page, 0))
+    page.touch("touchEnd")
+    assert page.text("#tip h4") == "patient 0"
     page.touch("touchStart", (150, 350), (250, 350))
     for k in range(1, 6):
         page.touch("touchMove", (150 - 10 * k, 350), (250 + 10 * k, 350))
@@ -592,7 +595,7 @@ def test_20_000_nodes_move_smoothly(show):
     drag()  # finds out how many edges this computer can draw while it moves
     assert drag() < 0.05
     page.settle()
-    page.wait("hgcn.state().edges > 50000")  # at rest all that can be seen are drawn
+    page.wait("hgcn.state().edges > 30000")  # at rest there is time for more
 
 
 def test_the_graphics_card_draws_the_same(tree_file):

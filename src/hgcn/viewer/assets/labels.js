@@ -38,6 +38,7 @@ class Labels {
   }
 
   candidates(view) {
+    if (view.focus !== null) return this.focused(view);
     const { drawnSize } = view;
     const score = (i) => drawnSize[i] * (this.shown.has(i) ? 1.3 : 1);
     // A histogram finds the size above which some hundred nodes lie, without sorting all of them.
@@ -52,11 +53,11 @@ class Labels {
     }
     if (found.length > 1500) found.length = 1500;
     found.sort((p, q) => score(q) - score(p) || p - q);
-    return view.focus === null ? found : this.focused(view, found);
+    return found;
   }
 
   // With a selection its nodes come first, and only they are named.
-  focused(view, found) {
+  focused(view) {
     const all = [view.selected];
     for (let i = 0; i < view.focus.length && all.length < 400; i++) {
       if (view.focus[i] && view.drawnSize[i] > 0 && i !== view.selected) all.push(i);

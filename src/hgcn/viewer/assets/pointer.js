@@ -11,7 +11,6 @@ function listen(view) {
   };
 
   canvas.addEventListener("pointerdown", (event) => {
-    canvas.focus({ preventScroll: true });
     if (event.button !== 0) return;
     try {
       canvas.setPointerCapture(event.pointerId);
@@ -59,12 +58,17 @@ function listen(view) {
     if (event.type === "pointerup" && moved < 4) {
       const node = view.nodeAt(...at, event.pointerType === "mouse" ? 12 : 24);
       view.app.select(node < 0 ? null : view.scene.ids[node]);
+      // A finger cannot hover, so a tap also tells about the node.
+      if (event.pointerType !== "mouse" && node >= 0) showTip(view, node, event);
+      else view.app.hideTip();
     }
     view.request();
   };
   canvas.addEventListener("pointerup", release);
   canvas.addEventListener("pointercancel", release);
-  canvas.addEventListener("pointerleave", () => view.app.hover(null));
+  canvas.addEventListener("pointerleave", (event) => {
+    if (event.pointerType === "mouse") view.app.hover(null);
+  });
 
   canvas.addEventListener("dblclick", (event) => {
     const node = view.nodeAt(...place(event), 16);

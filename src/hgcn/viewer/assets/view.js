@@ -2,6 +2,7 @@
 
 const RIM = 0.985; // as far out as a point can be grabbed
 const ARC_CLASSES = [1, 4, 12, 32]; // segments of an arc, by how much it bends
+const FAINTEST = 0.02; // 5 of 255 levels
 const LOG_FRAMES = 240;
 
 class View {
@@ -219,7 +220,7 @@ class View {
       radius: this.radius * ratio,
       x: this.centreX * ratio,
       y: this.centreY * ratio,
-      curved: this.space.curved || (this.before !== null && this.mix < 1 && this.space.curved),
+      curved: this.space.curved,
       width: (this.scene.sources.length > 8000 ? 0.9 : 1.15) * ratio,
       halo: packColour(this.app.colour("disk")),
       arcs: this.app.options.edges ? this.arcs : [],
@@ -305,6 +306,11 @@ class View {
         segments = bend < 0.25 ? 0 : bend < 2.5 ? 1 : bend < 22 ? 2 : 3;
       }
       let alpha = Math.min(ink.most, ink.each / Math.sqrt(square));
+      // Less ink than a pixel can hold: some edges are left out, and the others keep the sum.
+      if (alpha < FAINTEST) {
+        if ((k * 0.6180339887) % 1 > alpha / FAINTEST) continue;
+        alpha = FAINTEST;
+      }
       if (focus) alpha = focus[s] && focus[t] ? Math.max(alpha, 0.5) : alpha * 0.22;
       const colour = colours[s] === colours[t] ? colours[s] : neutral;
       const batch = arcs[segments], o = batch.next();
