@@ -17,7 +17,6 @@ from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 from torch import Tensor
 
-import hgcn.data.pickling  # noqa: F401
 from hgcn.config import Config, check_names
 from hgcn.data import as_graph
 from hgcn.data.graph import Graph

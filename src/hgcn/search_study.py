@@ -11,7 +11,6 @@ from optuna.samplers import BaseSampler, TPESampler
 from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
-import hgcn.data.pickling  # noqa: F401
 from hgcn.config import Config
 from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError, RunError

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from hgcn.errors import RunError
+from hgcn.errors import GraphError, RunError
 from hgcn.tasks import Task
 
 
@@ -136,6 +136,11 @@ def _train(
                 f"Expected finite numbers, got {error}, before any validation. Try a smaller "
                 "learning rate (`lr`), or other features (`normalise`)."
             ) from error
+        state.stopped = str(error)
+    except GraphError as error:
+        # Layers say so when weights have diverged. At the start it is the graph that is wrong.
+        if not state.best_weights:
+            raise
         state.stopped = str(error)
     except KeyboardInterrupt:
         if not state.best_weights:

@@ -1,3 +1,6 @@
+import copy
+import pickle
+
 import numpy as np
 import pytest
 import torch
@@ -136,3 +139,17 @@ def test_what_is_no_graph_is_refused(fields: dict[str, object], message: str) ->
     plain = small(edge_weight=None) if "edge_index" in fields else small()
     with pytest.raises(GraphError, match=message):
         plain.replace(**fields)
+
+
+def test_a_graph_can_be_pickled_and_copied() -> None:
+    graph = Graph(
+        torch.tensor([[0, 1], [1, 0]]),
+        num_nodes=2,
+        columns={"colour": np.array(["red", "blue"])},
+        split={"train": torch.tensor([1])},
+    )
+    for copied in (pickle.loads(pickle.dumps(graph)), copy.deepcopy(graph)):
+        assert copied.fingerprint() == graph.fingerprint()
+        assert copied.columns["colour"].tolist() == ["red", "blue"]
+        assert copied.split is not None
+        assert copied.split["train"].tolist() == [1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -70,6 +70,17 @@ class Graph:
         if self.split is not None:
             object.__setattr__(self, "split", MappingProxyType(dict(self.split)))
         _check(self)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
+        # Nobody changes a graph, so one is enough; torch could not copy sparse features anyway.
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Read-only mappings cannot be pickled: the copy makes them anew.
+        values = {item.name: getattr(self, item.name) for item in fields(self)}
+        values["columns"] = dict(self.columns)
+        values["split"] = None if self.split is None else dict(self.split)
+        return _rebuild, (values,)
 
     def __repr__(self) -> str:
         parts = [count(self.num_nodes, "node")]
@@ -208,6 +219,10 @@ class Graph:
 def count(number: int, what: str) -> str:
     """'1 node', '2 nodes', '3 classes'."""
     return f"{number:,} {what}{'' if number == 1 else 'es' if what.endswith('s') else 's'}"
+
+
+def _rebuild(values: dict[str, Any]) -> Graph:
+    return Graph(**values)
 
 
 def select_rows(x: Tensor, rows: Tensor) -> Tensor:
