@@ -58,7 +58,7 @@ class Clock:
                 return function(*arguments, **options)
             finally:
                 spent = time.perf_counter() - start
-                self.seconds[name] = self.inside.get(name, 0.0) + spent
+                self.seconds[name] = self.seconds.get(name, 0.0) + spent
 
         return wrapper
 
