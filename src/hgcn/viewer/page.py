@@ -32,6 +32,7 @@ _SCRIPTS = (
     "raster.js",
     "renderer.js",
     "labels.js",
+    "picture.js",
     "pointer.js",
     "view.js",
     "panel.js",

@@ -1,0 +1,269 @@
+// How one disk looks: dots, arcs, rings, highlights, from the positions that a View has computed.
+
+const FAINTEST = 0.02; // 5 of 255 levels
+
+class Picture {
+  frameOf(ratio) {
+    return {
+      radius: this.radius * ratio,
+      x: this.centreX * ratio,
+      y: this.centreY * ratio,
+      curved: this.space.curved,
+      width: (this.scene.sources.length > 8000 ? 0.9 : 1.15) * ratio,
+      halo: packColour(this.app.colour("disk")),
+      arcs: this.app.options.edges ? this.arcs : [],
+      dots: this.dots,
+      backdrop: this.backdrop(ratio),
+      rings: this.rings(ratio),
+      ringColour: packColour(this.app.colour("grid")),
+    };
+  }
+
+  // Circles of equal distance from the origin, in device pixels. They crowd at the rim: some are
+  // left out. The last one, a dot, is the origin itself.
+  rings(ratio) {
+    const radius = this.radius * ratio;
+    let last = 0;
+    const rings = [];
+    for (const ring of this.space.rings()) {
+      const size = ring.radius * radius;
+      if (size - last < 7 * ratio || size > 20000) continue;
+      last = size;
+      rings.push({
+        x: this.centreX * ratio + ring.x * radius, y: this.centreY * ratio + ring.y * radius, size,
+      });
+    }
+    if (this.space.curved) {
+      const [x, y, gap] = this.space.seen([0, 0]);
+      const [sx, sy] = this.toScreen(x, y);
+      if (gap > 0.02) rings.push({ x: sx * ratio, y: sy * ratio, size: 3 * ratio });
+    }
+    return rings;
+  }
+
+  fillDots(ratio) {
+    const { shown, dots, drawnSize, visible, focus, colours, width, height } = this;
+    const room = Math.max(0.7, Math.min(1.5, Math.sqrt(this.fullRadius / 386)));
+    const grow = room * Math.min(2.2, Math.sqrt(this.zoom / this.homeZoom));
+    dots.count = 0;
+    // With a selection, its nodes are drawn last and so on top.
+    for (let pass = focus ? 0 : 1; pass < 2; pass++) {
+      for (const i of this.order) {
+        if (focus && focus[i] !== pass) continue;
+        drawnSize[i] = 0;
+        if (!visible[i]) continue;
+        const x = shown[3 * i], y = shown[3 * i + 1];
+        const px = this.centreX + this.radius * x, py = this.centreY + this.radius * y;
+        if (px < -20 || py < -20 || px > width + 20 || py > height + 20) continue;
+        const size = this.baseSize[i] * grow * (0.22 + 0.78 * Math.sqrt(shown[3 * i + 2]));
+        drawnSize[i] = size;
+        const alpha = focus && !focus[i] ? 0.13 : 0.94;
+        const o = dots.next();
+        dots.floats[o] = x;
+        dots.floats[o + 1] = y;
+        dots.floats[o + 2] = size * ratio;
+        dots.words[o + 3] = withAlpha(colours[i], alpha);
+      }
+    }
+  }
+
+  fillArcs(moving) {
+    const { scene, shown, arcs, visible, focus, colours, radius, width, height } = this;
+    for (const batch of arcs) batch.count = 0;
+    if (!this.app.options.edges) return;
+    const { sources, targets, order } = scene;
+    const neutral = packColour(this.app.colour("edge"));
+    const count = moving ? Math.min(order.length, Math.round(this.edgeBudget)) : order.length;
+    const ink = this.inkOf(count);
+    const shortest = 1.3 / radius, curved = this.space.curved;
+    const left = -this.centreX / radius, right = (width - this.centreX) / radius;
+    const top = -this.centreY / radius, bottom = (height - this.centreY) / radius;
+    for (let k = 0; k < count; k++) {
+      const e = order[k], s = sources[e], t = targets[e];
+      if (!visible[s] || !visible[t]) continue;
+      const ax = shown[3 * s], ay = shown[3 * s + 1], bx = shown[3 * t], by = shown[3 * t + 1];
+      const dx = bx - ax, dy = by - ay, square = dx * dx + dy * dy;
+      if (square < shortest * shortest) continue;
+      if ((ax < left && bx < left) || (ax > right && bx > right)) continue;
+      if ((ay < top && by < top) || (ay > bottom && by > bottom)) continue;
+      let segments = 0;
+      if (curved) {
+        const room = (2 - ax * ax - ay * ay - bx * bx - by * by + square) / 2;
+        // How far the arc leaves its chord, in pixels: about |d| tan / 4.
+        const bend = (Math.sqrt(square) * Math.abs((ax * dy - ay * dx) / room) * radius) / 4;
+        segments = bend < 0.25 ? 0 : bend < 2.5 ? 1 : bend < 22 ? 2 : 3;
+      }
+      let alpha = Math.min(ink.most, ink.each / Math.sqrt(square));
+      // Less ink than a pixel can hold: some edges are left out, and the others keep the sum.
+      if (alpha < FAINTEST) {
+        if ((k * 0.6180339887) % 1 > alpha / FAINTEST) continue;
+        alpha = FAINTEST;
+      }
+      if (focus) alpha = focus[s] && focus[t] ? Math.max(alpha, 0.5) : alpha * 0.22;
+      const colour = colours[s] === colours[t] ? colours[s] : neutral;
+      const batch = arcs[segments], o = batch.next();
+      batch.floats[o] = ax;
+      batch.floats[o + 1] = ay;
+      batch.floats[o + 2] = bx;
+      batch.floats[o + 3] = by;
+      batch.words[o + 4] = withAlpha(colour, alpha);
+    }
+  }
+
+  drawUnder(context, frame, ratio) {
+    context.drawImage(frame.backdrop, 0, 0);
+    if (!this.space.curved) return;
+    context.save();
+    context.beginPath();
+    context.arc(frame.x, frame.y, frame.radius, 0, 7);
+    context.clip();
+    context.lineWidth = ratio;
+    context.strokeStyle = this.app.colour("grid");
+    for (const { x, y, size } of frame.rings) {
+      context.beginPath();
+      context.arc(x, y, size, 0, 7);
+      context.stroke();
+    }
+    context.restore();
+  }
+
+  // Each edge gets the same amount of ink, so long ones are faint, and all of them together may
+  // cover some part of the disk, however many there are. Lengths are taken from a sample.
+  inkOf(count) {
+    const { shown, scene, app } = this;
+    const { sources, targets, order } = scene;
+    const most = app.theme === "dark" ? 0.6 : 0.5;
+    const some = Math.min(order.length, 1500);
+    let seen = 0, x = 0, y = 0, square = 0;
+    for (let k = 0; k < some; k++) {
+      const s = 3 * sources[order[k]], t = 3 * targets[order[k]];
+      const length = hypot(shown[s] - shown[t], shown[s + 1] - shown[t + 1]);
+      x += shown[s] / some;
+      y += shown[s + 1] / some;
+      square += (shown[s] ** 2 + shown[s + 1] ** 2) / some;
+      if (length * this.radius > 1.3) seen++;
+    }
+    if (!seen) return { most, each: most };
+    const drawn = (seen / some) * count;
+    // Share of the disk that the nodes lie on. A disk of radius r pixels has room for pi r lines of
+    // disk length 1 and width 1.
+    const share = Math.max(0.01, Math.min(1, 2 * (square - x * x - y * y)));
+    const each = (0.5 * share * Math.PI * this.radius) / drawn;
+    return { most, each };
+  }
+
+  // Paper and disk without anything on them, kept as long as size and colours are the same.
+  backdrop(ratio) {
+    const { app, width, height, centreX: x, centreY: y, radius } = this;
+    const key = [width, height, x, y, radius, ratio, app.theme, this.space.curved].join();
+    if (this.backdropKey === key) return this.backdropCanvas;
+    const canvas = make("canvas", {
+      width: Math.round(width * ratio), height: Math.round(height * ratio),
+    });
+    const context = canvas.getContext("2d", { alpha: false });
+    context.scale(ratio, ratio);
+    context.fillStyle = app.colour("paper");
+    context.fillRect(0, 0, width, height);
+    if (this.space.curved) {
+      const fill = context.createRadialGradient(x, y, 0, x, y, radius);
+      for (const [stop, name] of [[0, "disk"], [0.72, "disk"], [0.95, "rim"], [1, "rim-edge"]]) {
+        fill.addColorStop(stop, app.colour(name));
+      }
+      context.beginPath();
+      context.arc(x, y, radius, 0, 7);
+      context.fillStyle = fill;
+      context.fill();
+      context.strokeStyle = app.colour("rim-line");
+      context.lineWidth = 1.25;
+      context.stroke();
+    }
+    this.backdropKey = key;
+    this.backdropCanvas = canvas;
+    return canvas;
+  }
+
+  drawOver(context, ratio) {
+    const { app } = this;
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, this.width, this.height);
+    if (app.options.missing) this.drawMissing(context);
+    if (this.selected >= 0 && this.visible[this.selected]) this.drawStar(context, this.selected);
+    if (this.hovered >= 0 && this.hovered !== this.selected && this.visible[this.hovered]) {
+      this.drawStar(context, this.hovered);
+    }
+    context.font = app.font;
+    this.labelled = app.options.labels ? this.labels.place(this, context) : [];
+    drawLabels(context, this.labelled, this.labelStyle());
+    for (const i of [this.selected, this.hovered]) {
+      if (i < 0 || !this.visible[i] || !this.drawnSize[i]) continue;
+      const [x, y] = this.toScreen(this.shown[3 * i], this.shown[3 * i + 1]);
+      context.beginPath();
+      context.arc(x, y, this.drawnSize[i] + 3.5, 0, 7);
+      context.lineWidth = 2;
+      context.strokeStyle = app.colour("accent");
+      context.stroke();
+    }
+  }
+
+  labelStyle() {
+    const { app } = this;
+    return { font: app.font, ink: app.colour("ink"), halo: app.colour("label-halo") };
+  }
+
+  get overFrame() {
+    return { x: this.centreX, y: this.centreY, radius: this.radius, curved: this.space.curved };
+  }
+
+  // The edges of one node, as wide as its attention to the other end.
+  drawStar(context, node) {
+    const { scene, shown, visible } = this;
+    const { start, node: other, edge } = scene.neighbours;
+    const { attention } = scene.layers[this.layer];
+    const count = scene.sources.length, degree = start[node + 1] - start[node];
+    context.strokeStyle = this.app.colour("accent");
+    context.globalAlpha = Math.max(0.25, Math.min(0.85, 6 / Math.sqrt(degree + 1)));
+    for (let k = start[node]; k < start[node + 1] && k < start[node] + 3000; k++) {
+      const j = other[k], e = edge[k];
+      if (!visible[j]) continue;
+      const share = attention ? attention[(scene.sources[e] === node ? 1 : 0) * count + e] : NaN;
+      context.lineWidth = Number.isNaN(share) ? 1.4 : 0.8 + 3 * share;
+      context.beginPath();
+      traceEdge(
+        context, this.overFrame,
+        shown[3 * node], shown[3 * node + 1], shown[3 * j], shown[3 * j + 1],
+      );
+      context.stroke();
+    }
+    context.globalAlpha = 1;
+  }
+
+  missingShown() {
+    const { missing } = this.scene;
+    const rows = [];
+    if (!missing) return rows;
+    for (let e = 0; e < missing.sources.length && rows.length < 2000; e++) {
+      const s = missing.sources[e], t = missing.targets[e];
+      if (missing.probability[e] < this.app.threshold) continue;
+      if (!this.visible[s] || !this.visible[t]) continue;
+      if (this.focus && !this.focus[s] && !this.focus[t]) continue;
+      rows.push([s, t]);
+    }
+    return rows;
+  }
+
+  drawMissing(context) {
+    const { shown } = this;
+    context.setLineDash([5, 4]);
+    context.lineWidth = 1.4;
+    context.strokeStyle = this.app.colour("missing");
+    context.beginPath();
+    for (const [s, t] of this.missingShown()) {
+      traceEdge(
+        context, this.overFrame,
+        shown[3 * s], shown[3 * s + 1], shown[3 * t], shown[3 * t + 1],
+      );
+    }
+    context.stroke();
+    context.setLineDash([]);
+  }
+}
