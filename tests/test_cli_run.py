@@ -277,6 +277,14 @@ def test_compare_shows_what_differs(hgcn, folder, monkeypatch):
     assert cells["seeds"] == ["1", "2"]
 
 
+def test_an_unknown_flag_has_its_near_miss(capsys):
+    for flag, said in (("--droput", "Did you mean '--dropout'?"), ("--zzz", "--zzz 3. Try")):
+        with pytest.raises(SystemExit) as caught:
+            main(["train", "edges.csv", flag, "3"])
+        assert caught.value.code == 2
+        assert said in capsys.readouterr().err
+
+
 def test_every_command_has_help_with_examples(capsys):
     for name in ("train", "evaluate", "embed", "predict", "compare"):
         with pytest.raises(SystemExit) as caught:

@@ -144,15 +144,14 @@ def test_global_random_states_are_left_alone():
     assert same_weights(first, quick_run("node", dropout=0.5, pretrain=1))
 
 
-@pytest.mark.parametrize("task", ["link", "node"])
-@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("task", "sparse"), [("link", False), ("node", False), ("node", True)])
 def test_training_learns(task, sparse):
     graph = tree(200)
     if sparse:
         assert graph.x is not None
         start, column = torch.arange(0, 804, 4), torch.arange(4).repeat(200)
         graph = graph.replace(x=csr_matrix(start, column, graph.x.flatten(), (200, 4)))
-    run = fit(graph, task=task, epochs=60, lr=0.03, dim=8, normalise="standard")
+    run = fit(graph, task=task, epochs=40, lr=0.05, dim=8, normalise="standard")
     select = run.metrics["select"]
     assert run.metrics["val"][select] == pytest.approx(max(row[select] for row in run.history))
     assert run.metrics["test"][select] > (0.6 if task == "link" else 0.9)

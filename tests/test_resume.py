@@ -159,8 +159,8 @@ def test_a_full_disk_at_a_checkpoint_keeps_the_one_before(tmp_path, monkeypatch)
 
 def test_a_killed_process_is_resumed_to_the_same_weights(tmp_path):
     edges, nodes = write_files(tmp_path, tree())
-    flags = ["--features", nodes, "--labels", "side", "--task", "link", "--epochs", "400",
-             "--patience", "400", "--dim", "3", "--dropout", "0.2"]  # fmt: skip
+    flags = ["--features", nodes, "--labels", "side", "--task", "link", "--epochs", "150",
+             "--patience", "150", "--dim", "3", "--dropout", "0.2"]  # fmt: skip
     command = [sys.executable, "-m", "hgcn", "train"]
     environment = {**os.environ, "HGCN_CHECKPOINT_SECONDS": "0", "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen([*command, edges, *flags, "--out", "run"], cwd=tmp_path,
@@ -172,13 +172,13 @@ def test_a_killed_process_is_resumed_to_the_same_weights(tmp_path):
     assert process.wait() == -signal.SIGKILL
     shutil.copytree(tmp_path / "run", tmp_path / "copy")
     epoch = storage.read_tree(state)["state"]["epoch"]
-    assert 0 < epoch < 400
+    assert 0 < epoch < 150
     done = subprocess.run([*command, "--resume", "run"], cwd=tmp_path, env=environment,
                           capture_output=True, text=True, check=False)  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert "of 400" in done.stdout
+    assert "of 150" in done.stdout
     assert not list((tmp_path / "run").glob(".*"))
-    whole = fit(edges, features=nodes, labels="side", task="link", epochs=400, patience=400, dim=3,
+    whole = fit(edges, features=nodes, labels="side", task="link", epochs=150, patience=150, dim=3,
                 dropout=0.2, out=tmp_path / "whole")  # fmt: skip
     first, second = (load_file(tmp_path / name / "model.safetensors") for name in ("run", "whole"))
     assert first.keys() == second.keys()

@@ -85,6 +85,10 @@ def console(**options: Any) -> Console:
 
 class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
+        if message.startswith("unrecognized arguments: --"):
+            flag = message.split()[2].partition("=")[0]
+            near = near_miss(flag, self._option_string_actions)
+            message += f".{near}" * bool(near)
         end = "" if message.endswith((".", "?")) else "."
         say_error(f"{message}{end} Try `{self.prog} --help`.")
         raise SystemExit(BAD_INPUT)
