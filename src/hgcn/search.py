@@ -65,7 +65,8 @@ def search(
 
     The test part of the data is taken away before the first trial. Settings that are given are
     fixed; the others of the search space vary. Trials that are worse than the median of the others
-    after the same number of epochs are stopped early. The first trial is the defaults.
+    after the same number of epochs are stopped early. The first trials are the defaults and their
+    simplest variants.
 
     With a storage, the search goes on where it was interrupted, and other processes and machines
     may work on it at the same time. One process gives the same result for the same seed.
@@ -155,14 +156,23 @@ def _quiet() -> Iterator[None]:
         optuna.logging.set_verbosity(before)
 
 
+def _starts(defaults: dict[str, Any]) -> list[dict[str, Any]]:
+    """Trials to begin with: the defaults, a linear network, and the same without attention."""
+    starts = [defaults] if defaults else []
+    for simpler in ({"act": "none"}, {"attention": False}):
+        changes = {name: value for name, value in simpler.items() if name in defaults}
+        starts += [{**start, **changes} for start in starts if changes]
+    return starts
+
+
 def _check_same(study: optuna.Study, plan: Plan) -> None:
     """A study goes on only with what it was begun with: other scores cannot be compared."""
     now = plan.describe()
     before = study.user_attrs.get("plan")
     if before is None:
         study.set_user_attr("plan", now)
-        if plan.start:
-            study.enqueue_trial(plan.start, skip_if_exists=True)
+        for start in _starts(plan.start):
+            study.enqueue_trial(start, skip_if_exists=True)
         return
     changed = [
         f"`{key}` was {before.get(key)!r} and is {now.get(key)!r} now."
