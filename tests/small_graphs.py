@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from hgcn.data import Graph
-from hgcn.fit import fit
+from hgcn.fitting import fit
 from hgcn.run import Run
 
 QUICK: dict[str, Any] = {"epochs": 6, "eval_every": 2, "dim": 3}

@@ -21,7 +21,7 @@ from hgcn.run import load_run
 from small_graphs import same_weights, tree, write_files
 
 # The package has a function of that name.
-fit_module = import_module("hgcn.fit")
+fit_module = import_module("hgcn.fitting")
 
 TRAIN = ["--epochs", "6", "--eval-every", "2", "--dim", "3"]
 
@@ -255,7 +255,7 @@ def test_compare_shows_what_differs(hgcn, folder, monkeypatch):
         words = ["train", "edges.csv", *TRAIN, "--model", "gcn", "--seed", seed, "--quiet"]
         assert hgcn(*words, "--out", f"many/seed-{seed}")[0] == 0
     from hgcn import storage
-    from hgcn.fit import summarise
+    from hgcn.fitting import summarise
 
     metrics = [load_run(folder / "many" / f"seed-{seed}").metrics for seed in (0, 1)]
     code, _, err = hgcn("compare", "links", "many")

@@ -21,7 +21,7 @@ from hgcn.figures import attention as attention_module
 from hgcn.figures.curvature import curvature_scores
 from hgcn.figures.disk import MANY, arcs, centred, disk_points, edge_path
 from hgcn.figures.geometry import ENDS, FAR, POINT, crosses, end_distance, line
-from hgcn.fit import fit
+from hgcn.fitting import fit
 from hgcn.run import Run
 from hgcn.viewer import Layer
 from hgcn.viewer.from_run import attention_layers, scene_from_run

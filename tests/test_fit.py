@@ -10,7 +10,7 @@ import torch
 from hgcn.config import Config
 from hgcn.data.graph import csr_matrix
 from hgcn.errors import ConfigError, DataError, RunError
-from hgcn.fit import fit, fit_seeds, summarise
+from hgcn.fitting import fit, fit_seeds, summarise
 from hgcn.prepare import Problem, choose
 from hgcn.run import load_run
 from hgcn.tasks import Task
@@ -18,7 +18,7 @@ from hgcn.train import train
 from small_graphs import QUICK, forest, quick_run, same_weights, tree, write_files
 
 # The package has a function of that name.
-fit_module = import_module("hgcn.fit")
+fit_module = import_module("hgcn.fitting")
 
 
 @pytest.fixture(autouse=True)

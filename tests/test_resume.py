@@ -12,12 +12,12 @@ from safetensors.torch import load_file
 
 from hgcn import storage
 from hgcn.errors import RunError
-from hgcn.fit import fit, resume
+from hgcn.fitting import fit, resume
 from hgcn.run import load_run
 from small_graphs import same_weights, tree, write_files
 
 # The package has a function of that name.
-fit_module = import_module("hgcn.fit")
+fit_module = import_module("hgcn.fitting")
 
 SETTINGS = {"epochs": 9, "eval_every": 2, "dim": 3}
 KINDS = {

@@ -9,12 +9,12 @@ import torch
 
 from hgcn import geometry, storage
 from hgcn.errors import ConfigError, GraphError, RunError
-from hgcn.fit import fit
+from hgcn.fitting import fit
 from hgcn.run import SEALED, load_run
 from small_graphs import forest, quick_run, same_weights, tree, write_files
 
 # The package has a function of that name.
-fit_module = import_module("hgcn.fit")
+fit_module = import_module("hgcn.fitting")
 
 FILES = {*SEALED, "environment.json", "embeddings.parquet", "disk.html"}
 

@@ -12,13 +12,13 @@ from hgcn.config import MODEL_NAMES, Config
 from hgcn.data.graph import Graph
 from hgcn.data.splits import split_links, split_nodes
 from hgcn.errors import ConfigError, RunError
-from hgcn.fit import fit
+from hgcn.fitting import fit
 from hgcn.models import options_of
 from hgcn.predictor import MODEL_OPTIONS
 from hgcn.prepare import Problem, choose
-from hgcn.search import search
 from hgcn.search_space import Range, make_space, parse_space
 from hgcn.search_trial import without_test
+from hgcn.searching import search
 from hgcn.tasks import LinkTask, NodeTask
 
 QUICK = {"epochs": 8, "dim": 4, "eval_every": 2}

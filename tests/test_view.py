@@ -13,7 +13,7 @@ import torch
 from hgcn import viewer
 from hgcn.cli import main
 from hgcn.errors import ConfigError
-from hgcn.fit import fit
+from hgcn.fitting import fit
 from hgcn.run import Run, load_run
 from hgcn.viewer import from_run
 

@@ -1,32 +1,75 @@
 """Hyperbolic graph convolutional networks (Chami et al., 2019) for PyTorch.
 
-A point of hyperbolic space is stored as its logarithm at the origin: an ordinary tensor.
-
 Example:
-    >>> import torch
-    >>> from hgcn import geometry
-    >>> v, w = torch.randn(2, 5, 3)  # two sets of five points
-    >>> geometry.distance(v, w, c=1.0).shape
-    torch.Size([5])
+    >>> import hgcn
+    >>> graph = hgcn.load("disease")
+    >>> run = hgcn.fit(graph, task="node", epochs=20)
+    >>> run.embeddings().shape
+    torch.Size([1044, 16])
+
+A point of hyperbolic space is stored as its logarithm at the origin: an ordinary tensor.
 """
 
 from importlib import import_module
-from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from hgcn import errors, geometry, models, nn
+    from hgcn import data, errors, figures, geometry, models, nn, viewer
+    from hgcn.config import Config
+    from hgcn.data import Graph, hyperbolicity, load
+    from hgcn.estimators import HGCNClassifier, HGCNLinkPredictor
+    from hgcn.fitting import fit, resume
+    from hgcn.run import Run, load_run
+    from hgcn.searching import search
 
-__all__ = ["__version__", "errors", "geometry", "models", "nn"]
+__all__ = [
+    "Config",
+    "Graph",
+    "HGCNClassifier",
+    "HGCNLinkPredictor",
+    "Run",
+    "__version__",
+    "data",
+    "errors",
+    "figures",
+    "fit",
+    "geometry",
+    "hyperbolicity",
+    "load",
+    "load_run",
+    "models",
+    "nn",
+    "resume",
+    "search",
+    "viewer",
+]
 
 __version__ = "0.1.0"
 
+_HOMES = {
+    "Config": "config",
+    "Graph": "data",
+    "HGCNClassifier": "estimators",
+    "HGCNLinkPredictor": "estimators",
+    "Run": "run",
+    "fit": "fitting",
+    "hyperbolicity": "data",
+    "load": "data",
+    "load_run": "run",
+    "resume": "fitting",
+    "search": "searching",
+}
+
 
 # Parts are loaded on first use: importing torch takes seconds, and not every command needs it.
-def __getattr__(name: str) -> ModuleType:
-    if name in __all__:
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in _HOMES:
         return import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:

@@ -2,7 +2,7 @@
 
 A module of a command offers ``configure(parser)``, which adds arguments and examples, and
 ``run(arguments)``, which returns the exit code. It may raise :class:`hgcn.errors.HGCNError`: the
-message becomes one line on stderr, and the exit code 2.
+message goes to stderr, and the exit code is 2.
 """
 
 from __future__ import annotations
@@ -69,10 +69,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def say_error(message: str) -> None:
-    """One line on stderr, red on a terminal."""
-    line = " ".join(f"hgcn: {message}".split())
+    """A line for each error on stderr, red on a terminal."""
+    lines = [" ".join(line.split()) for line in message.splitlines() if line.strip()]
+    text = "\n      ".join(lines)
     colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
-    print(f"\033[31m{line}\033[0m" if colour else line, file=sys.stderr)
+    print(f"\033[31mhgcn: {text}\033[0m" if colour else f"hgcn: {text}", file=sys.stderr)
 
 
 def console(**options: Any) -> Console:

@@ -24,7 +24,7 @@ from hgcn.data.negatives import NonEdges
 from hgcn.data.node_split import NodeSplit, draw_parts, part_sizes
 from hgcn.data.splits import LinkSplit, split_links
 from hgcn.errors import ConfigError, GraphError
-from hgcn.fit import run_problem
+from hgcn.fitting import run_problem
 from hgcn.prepare import Problem, choose
 from hgcn.run import Run
 

@@ -76,7 +76,7 @@ class Run:
                     "Expected `graph`: this run was trained on a graph held in memory, which is "
                     "not part of the run folder."
                 )
-            from hgcn.fit import load_source
+            from hgcn.fitting import load_source
 
             try:
                 graph = load_source(self.config)

@@ -56,7 +56,7 @@ def _read(folder: Path) -> _Column:
         return _Column(str(folder), trained.config.to_dict(), trained.metrics, [trained.metrics])
     if not (folder / "metrics.json").is_file():
         raise RunError(f"Expected all seeds of {folder} to be finished, got no metrics.json.")
-    from hgcn.fit import summarise
+    from hgcn.fitting import summarise
 
     trained_seeds = [load_run(path) for path in seeds]
     metrics = [one.metrics for one in trained_seeds]

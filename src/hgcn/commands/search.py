@@ -13,8 +13,8 @@ from hgcn.commands._settings import add_settings, given_settings
 from hgcn.errors import ConfigError
 
 if TYPE_CHECKING:
-    from hgcn.search import SearchResult
     from hgcn.search_trial import Trials
+    from hgcn.searching import SearchResult
 
 EXAMPLES = """\
 A setting that is given is fixed; the others of the search space vary. The test part is never
@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     }
 
     from hgcn import storage
-    from hgcn.search import search
+    from hgcn.searching import search
 
     folder = Path(arguments.out)
     storage.make_folder(folder)

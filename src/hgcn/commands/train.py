@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _seeds(arguments, source, given, folder)
 
     from hgcn.display import TrainingDisplay
-    from hgcn.fit import fit
+    from hgcn.fitting import fit
 
     with TrainingDisplay(arguments.quiet) as display, _explained(folder):
         result = fit(source, out=folder, on_epoch=display.update, **given)
@@ -98,7 +98,7 @@ def _new_folder(source: str) -> Path:
 
 def _resume(arguments: argparse.Namespace, given: dict[str, Any]) -> int:
     from hgcn.display import TrainingDisplay
-    from hgcn.fit import resume
+    from hgcn.fitting import resume
 
     if given or arguments.source or arguments.config or arguments.out or arguments.seeds:
         raise ConfigError(
@@ -111,7 +111,7 @@ def _resume(arguments: argparse.Namespace, given: dict[str, Any]) -> int:
 
 
 def _seeds(arguments: argparse.Namespace, source: str, given: dict[str, Any], folder: Path) -> int:
-    from hgcn.fit import fit_seeds
+    from hgcn.fitting import fit_seeds
 
     try:
         seeds = int(arguments.seeds)

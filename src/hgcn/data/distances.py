@@ -92,9 +92,7 @@ def _levels(start: Ints, other: Ints, node: int) -> Ints:
 
 
 @njit(cache=True)
-def _search(
-    start: Ints, other: Ints, sources: Ints, column: Ints, hops: Hops
-) -> Ints:
+def _search(start: Ints, other: Ints, sources: Ints, column: Ints, hops: Hops) -> Ints:
     """Breadth-first searches from 64 sources at a time, one bit each.
 
     A node is visited once for all sources that reach it in the same step, which in a graph of

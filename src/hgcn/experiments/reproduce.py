@@ -131,7 +131,7 @@ def run_job(job: Job) -> dict[str, Any]:
     import warnings
 
     from hgcn.distortion import distortion
-    from hgcn.fit import fit
+    from hgcn.fitting import fit
 
     request = job.cell.request(job.seed)
     graph = _load(request["source"])

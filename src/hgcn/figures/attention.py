@@ -37,7 +37,7 @@ def train_for_attention(
     **settings: Any,
 ) -> list[Run]:
     """The runs of the figure: GAT and HGCN with attention, two layers, on a tree of an epidemic."""
-    from hgcn.fit import fit
+    from hgcn.fitting import fit
 
     runs = []
     for model in MODELS:

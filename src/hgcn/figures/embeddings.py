@@ -37,7 +37,7 @@ def train_for_embeddings(
             after each epoch.
         settings: other settings of all runs.
     """
-    from hgcn.fit import fit
+    from hgcn.fitting import fit
 
     runs = []
     for model in MODELS:

@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from hgcn.config import Config, check_names
 from hgcn.errors import ConfigError, RunError
-from hgcn.fit import load_source
+from hgcn.fitting import load_source
 from hgcn.prepare import choose
 from hgcn.search_space import Space, make_space
 from hgcn.search_study import Plan, count_finished, interrupted, values_of
@@ -85,7 +85,7 @@ def search(
             ``dim``, ``seed`` ...
 
     Example:
-        >>> from hgcn.search import search
+        >>> from hgcn.searching import search
         >>> result = search("disease", task="node", trials=2, epochs=5, dim=4)
         >>> result.config.dim, len(result.trials)
         (4, 2)
