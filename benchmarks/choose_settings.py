@@ -2,7 +2,7 @@
 
     python benchmarks/choose_settings.py --cells 'hgcn/*/link' 'gcn/*/link' --trials 20
 
-Writes a file for each cell into src/hgcn/presets/, from where `hgcn train` and `hgcn reproduce` take
+Writes a file for each cell into src/hgcn/presets/, where `hgcn train` and `hgcn reproduce` find
 it. Cells that have one are passed over; delete the file to choose anew.
 """
 
@@ -25,7 +25,7 @@ from hgcn.search_space import TUNABLE
 from hgcn.searching import search
 
 PRESETS = Path(__file__).parents[1] / "src" / "hgcn" / "presets"
-EPOCHS, PATIENCE = 1000, 60
+EPOCHS, PATIENCE = 1500, 100
 
 
 def preset_path(cell: Cell) -> Path:

@@ -24,7 +24,7 @@ import torch
 from hgcn.data import Graph
 from hgcn.data.graph import csr_matrix
 from hgcn.display import TrainingDisplay
-from hgcn.fit import fit
+from hgcn.fitting import fit
 from hgcn.tasks import LinkTask, NodeTask
 
 NODES, EDGES, FEATURES, WORDS, CLASSES = 2708, 5278, 1433, 18, 7
@@ -65,7 +65,7 @@ class Clock:
 
 def measure(graph: Graph, task: str, epochs: int) -> None:
     training = import_module("hgcn.train")
-    fitting = import_module("hgcn.fit")
+    fitting = import_module("hgcn.fitting")
     kind, clock, display = LinkTask if task == "link" else NodeTask, Clock(), TrainingDisplay()
     with ExitStack() as stack:
 
