@@ -105,11 +105,11 @@ def kernel_times(problem: Problem, *, seconds: float) -> dict[str, Samples]:
         graph = kernels.neighbourhoods(
             edge_index, num_sources=n, num_targets=n, add_self_loops=True
         )
-        _ = graph.by_target.bounds, graph.by_source.bounds, graph.share
+        _ = graph.by_target.bounds, graph.by_source.bounds, graph.shares(torch.float32)
         return graph
 
     graph = sort(problem.edge_index)
-    weight = graph.share.float()
+    weight = graph.shares(torch.float32)
     ones = torch.ones_like(weight)
     start = torch.from_numpy(graph.by_target.start)
     matrix = torch.sparse_csr_tensor(start, graph.source, weight, size=(n, n))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -17,8 +18,10 @@ from hgcn.errors import GraphError
 
 Ints = NDArray[np.int64]
 
-CHUNKS = 64
-"""Parts into which rows are divided for parallel work, whatever the number of threads."""
+
+def parts(work: int) -> int:
+    """Parts into which rows are divided for parallel work, whatever the number of threads."""
+    return min(64, 1 + work // 2048)
 
 
 @dataclass(frozen=True)
@@ -35,7 +38,7 @@ class Rows:
     @cached_property
     def bounds(self) -> Ints:
         """Row numbers that divide the rows into parts of about the same work."""
-        return _bounds(self.start, CHUNKS)
+        return _bounds(self.start, parts(len(self.start) + int(self.start[-1])))
 
 
 @dataclass(frozen=True)
@@ -53,16 +56,27 @@ class Neighbourhoods:
     order: Tensor
     num_sources: int
     num_targets: int
+    _kept: dict[tuple[str, torch.dtype], Tensor] = field(default_factory=dict, repr=False)
 
     @cached_property
     def degree(self) -> Tensor:
         """Number of edges that end at each target."""
         return torch.bincount(self.target, minlength=self.num_targets)
 
-    @cached_property
-    def share(self) -> Tensor:
+    def shares(self, dtype: torch.dtype) -> Tensor:
         """For each edge one over the degree of its target: the weights of a plain mean."""
-        return self.degree.double().reciprocal()[self.target]
+        return self._keep(
+            ("shares", dtype), lambda: self.degree.double().reciprocal()[self.target].to(dtype)
+        )
+
+    def ones(self, dtype: torch.dtype) -> Tensor:
+        """For each edge a one."""
+        return self._keep(("ones", dtype), lambda: torch.ones_like(self.target, dtype=dtype))
+
+    def _keep(self, key: tuple[str, torch.dtype], make: Callable[[], Tensor]) -> Tensor:
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
 
     @cached_property
     def by_target(self) -> Rows:

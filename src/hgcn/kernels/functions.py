@@ -18,7 +18,7 @@ from torch.autograd.function import once_differentiable
 from hgcn import geometry
 from hgcn.kernels import attention as _attention
 from hgcn.kernels import hyperbolic as _hyperbolic
-from hgcn.kernels.csr import CHUNKS, Neighbourhoods, sparse_rows
+from hgcn.kernels.csr import Neighbourhoods, parts, sparse_rows
 
 # Numba starts its threads at this first question and sets OpenMP's number to all cores on the way,
 # which is torch's number too: put that back.
@@ -115,8 +115,14 @@ def _follow_torch() -> None:
 
 
 def _apply(function: type[torch.autograd.Function], *arguments: object) -> Tensor:
-    # The compiler leaves these calls alone: there is nothing in them for it to see.
-    return torch.compiler.disable(function.apply)(*arguments)  # type: ignore[no-untyped-call]
+    result: Tensor = _hidden(function)(*arguments)
+    return result
+
+
+@functools.cache
+def _hidden(function: type[torch.autograd.Function]) -> Any:
+    """The compiler leaves these calls alone: there is nothing in them for it to see."""
+    return torch.compiler.disable(function.apply)  # type: ignore[no-untyped-call]
 
 
 def _scatter(messages: Tensor, weight: Tensor, graph: Neighbourhoods) -> Tensor:
@@ -134,19 +140,16 @@ def _empty(like: Tensor) -> Tensor:
 
 @functools.lru_cache(maxsize=64)
 def _chunks(rows: int) -> np.ndarray[Any, Any]:
-    return np.linspace(0, rows, CHUNKS + 1).astype(np.int64)
+    return np.linspace(0, rows, parts(4 * rows) + 1).astype(np.int64)
 
 
-def _curvature_gradient(
-    moment: float, out: Tensor, grad_out: Tensor, c: Tensor, degree: int = 1
-) -> Tensor:
+def _curvature_gradient(moment: np.ndarray[Any, Any], c: Tensor) -> Tensor:
     """All lengths scale when c scales inversely to their square, so Euler's theorem gives this.
 
-    ``moment`` is the sum of each input times its gradient; ``degree`` says that the output scales
-    with that power of a length.
+    ``moment`` adds up to the sum of each input times its gradient, minus that of the outputs times
+    the power of a length with which they scale.
     """
-    product = degree * torch.dot(out.double().flatten(), grad_out.double().flatten()).item()
-    return torch.as_tensor((moment - product) / (2 * c.item()), dtype=c.dtype).reshape(c.shape)
+    return c.new_tensor(float(moment.sum()) / (2 * c.item()))
 
 
 class _Translate(torch.autograd.Function):
@@ -156,26 +159,21 @@ class _Translate(torch.autograd.Function):
         out = _empty(v)
         root = math.sqrt(c.item())
         _hyperbolic.translate_forward(_array(v), _array(bias), root, _chunks(len(v)), out.numpy())
-        ctx.save_for_backward(v, bias, c, out)
+        ctx.save_for_backward(v, bias, c)
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         _follow_torch()
-        v, bias, c, out = ctx.saved_tensors
-        grad_v = _empty(v)
-        parts, moment = np.empty((CHUNKS, len(bias))), np.empty(len(v))
+        v, bias, c = ctx.saved_tensors
+        grad_v, chunks = _empty(v), _chunks(len(v))
+        grad_bias, moment = np.empty((len(chunks) - 1, len(bias))), np.empty(len(chunks) - 1)
         _hyperbolic.translate_backward(
-            _array(v), _array(bias), math.sqrt(c.item()), _chunks(len(v)), _array(grad_out),
-            grad_v.numpy(), parts, moment,
+            _array(v), _array(bias), math.sqrt(c.item()), chunks, _array(grad_out),
+            grad_v.numpy(), grad_bias, moment,
         )  # fmt: skip
-        total = parts.sum(0)
-        grad_c = None
-        if ctx.needs_input_grad[2]:
-            scaled = moment.sum() + float(total @ _array(bias))
-            grad_c = _curvature_gradient(scaled, out, grad_out, c)
-        return grad_v, torch.as_tensor(total, dtype=bias.dtype), grad_c
+        return grad_v, bias.new_tensor(grad_bias.sum(0)), _curvature_gradient(moment, c)
 
 
 class _SquaredDistance(torch.autograd.Function):
@@ -192,15 +190,13 @@ class _SquaredDistance(torch.autograd.Function):
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         _follow_torch()
         v, w, c, out = ctx.saved_tensors
-        grad_v, grad_w, moment = _empty(v), _empty(w), np.empty(len(v))
+        grad_v, grad_w, chunks = _empty(v), _empty(w), _chunks(len(v))
+        moment = np.empty(len(chunks) - 1)
         _hyperbolic.distance_backward(
-            _array(v), _array(w), math.sqrt(c.item()), _chunks(len(v)), _array(grad_out),
-            grad_v.numpy(), grad_w.numpy(), moment,
+            _array(v), _array(w), math.sqrt(c.item()), chunks, _array(out),
+            _array(grad_out), grad_v.numpy(), grad_w.numpy(), moment,
         )  # fmt: skip
-        grad_c = None
-        if ctx.needs_input_grad[2]:
-            grad_c = _curvature_gradient(float(moment.sum()), out, grad_out, c, degree=2)
-        return grad_v, grad_w, grad_c
+        return grad_v, grad_w, _curvature_gradient(moment, c)
 
 
 class _LocalSum(torch.autograd.Function):
@@ -209,44 +205,44 @@ class _LocalSum(torch.autograd.Function):
         ctx: Any, target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
     ) -> Tensor:
         _follow_torch()
-        root, rows = math.sqrt(c.item()), graph.by_target
-        at = _hyperbolic.polar(_array(target), root)
-        to = at if source is target else _hyperbolic.polar(_array(source), root)
-        out = _empty(target)
-        step, stretched = np.empty(target.shape), np.empty(len(weight))
+        root, rows, same = math.sqrt(c.item()), graph.by_target, source is target
+        points = _array(target), _array(source)
+        polar = _hyperbolic.polar(points[0], root)
+        polars = polar, polar if same else _hyperbolic.polar(points[1], root)
+        out, step = _empty(target), np.empty(target.shape)
         _hyperbolic.local_forward(
-            _array(target), _array(source), at, to, rows.start, rows.other, _array(weight), root,
-            source is target, rows.bounds, step, stretched, out.numpy(),
+            *points, polars[0][0], polars[1][0], rows.start, graph.target.numpy(), rows.other,
+            _array(weight), root, same, rows.bounds, step, out.numpy(),
         )  # fmt: skip
-        ctx.save_for_backward(target, source, weight, c, out)
-        ctx.graph, ctx.kept, ctx.same = graph, (at, to, step, stretched), source is target
+        ctx.save_for_backward(target, source, weight, c)
+        ctx.graph, ctx.kept, ctx.same = graph, (polars, step), same
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         _follow_torch()
-        target, source, weight, c, out = ctx.saved_tensors
-        at, to, step, stretched = ctx.kept
+        target, source, weight, c = ctx.saved_tensors
+        (at, at_radius), (to, to_radius) = ctx.kept[0]
         root, rows, columns = math.sqrt(c.item()), ctx.graph.by_target, ctx.graph.by_source
         points = _array(target), _array(source)
-        grads = [_empty(x) for x in (target, source, weight)]
-        pull, parts = torch.empty_like(grads[0]), weight.new_empty(len(weight), 3)
-        moments = np.empty(len(target)), np.empty(len(source))
+        grad_target, grad_weight, pull = _empty(target), _empty(weight), _empty(target)
+        grad_source = grad_target if ctx.same else _empty(source)
+        numbers = weight.new_empty(len(weight), 3)
+        moment = np.empty(len(rows.bounds) + len(columns.bounds) - 2)
         _hyperbolic.local_backward_rows(
-            *points, at, to, rows.start, rows.other, _array(weight), root, ctx.same,
-            rows.bounds, step, stretched, _array(grad_out), grads[0].numpy(), pull.numpy(),
-            grads[2].numpy(), parts.numpy(), moments[0],
+            *points, at, to, at_radius, rows.start, ctx.graph.target.numpy(), rows.other,
+            _array(weight), root, ctx.same, rows.bounds, ctx.kept[1], _array(grad_out),
+            grad_target.numpy(), pull.numpy(), grad_weight.numpy(),
+            numbers.numpy(), moment[: len(rows.bounds) - 1],
         )  # fmt: skip
         _hyperbolic.local_backward_columns(
-            *points, at, to, columns.start, columns.other, columns.edge, root, ctx.same,
-            columns.bounds, pull.numpy(), parts.numpy(), grads[1].numpy(), moments[1],
+            *points, to, to_radius, columns.start, columns.other, columns.edge, root, ctx.same,
+            columns.bounds, pull.numpy(), numbers.numpy(), grad_source.numpy(),
+            moment[len(rows.bounds) - 1 :],
         )  # fmt: skip
-        grad_c = None
-        if ctx.needs_input_grad[3]:
-            scaled = float(moments[0].sum() + moments[1].sum())
-            grad_c = _curvature_gradient(scaled, out, grad_out, c)
-        return grads[0], grads[1], grads[2], grad_c, None
+        grad_c = _curvature_gradient(moment, c)
+        return grad_target, None if ctx.same else grad_source, grad_weight, grad_c, None
 
 
 class _WeightedSum(torch.autograd.Function):
@@ -313,18 +309,17 @@ class _Attention(torch.autograd.Function):
         left, right, vector, prior, share = ctx.saved_tensors
         rows, columns = ctx.graph.by_target, ctx.graph.by_source
         grad_left, grad_right, grad_score = (_empty(x) for x in (left, right, share))
-        parts = np.empty((CHUNKS, *vector.shape))
+        grad_vector = np.empty((len(rows.bounds) - 1, *vector.shape))
         arrays = _array(left), _array(right), _array(vector)
         _attention.attention_backward_rows(
             *arrays, ctx.slope, rows.start, rows.other, rows.bounds, share.numpy(),
-            _array(grad_share), grad_score.numpy(), grad_left.numpy(), parts,
+            _array(grad_share), grad_score.numpy(), grad_left.numpy(), grad_vector,
         )  # fmt: skip
         _attention.attention_backward_columns(
             *arrays, ctx.slope, columns.start, columns.other, columns.edge, columns.bounds,
             grad_score.numpy(), grad_right.numpy(),
         )  # fmt: skip
-        grad_vector = torch.as_tensor(parts.sum(0), dtype=vector.dtype)
         grad_prior = None
         if ctx.needs_input_grad[3]:
             grad_prior = torch.where(prior > 0, grad_score.sum(-1) / prior, 0.0)
-        return grad_left, grad_right, grad_vector, grad_prior, None, None
+        return grad_left, grad_right, vector.new_tensor(grad_vector.sum(0)), grad_prior, None, None

@@ -1,10 +1,17 @@
 """Fused CPU kernels for translation and local aggregation, and their hand-derived backward passes.
 
 Inside, a point is (rho, u): its radius in units of the curvature radius, and its unit direction,
-which is zero at the origin. The formulas are those of :mod:`hgcn.geometry.normal`. Everything is
-computed in float64, whatever the dtype of the tensors: that costs nothing here, since the time goes
-into fetching rows, and keeps the digits of small angles. A row is one unit of parallel work, so
-results do not depend on the number of threads.
+which is zero at the origin. The formulas are those of :mod:`hgcn.geometry.normal`, everything is
+computed in float64 whatever the dtype of the tensors, and no step loses digits at small angles,
+small radii or large ones.
+
+Work goes in blocks of rows or edges, in three passes: vectors to numbers (lengths, products), the
+formulas on numbers, and numbers to vectors. The middle pass has no branches and no calls, so that
+the compiler turns it into vector instructions; this is what :func:`expm1` and :func:`log` are for.
+Blocks do not depend on the number of threads, and so neither do results.
+
+Functions of a radius x come from p = exp(x/2) - 1 and f = exp(-x/2) without losing digits:
+2 sinh(x/2) = p (1 + f), and 2 sinh((x - y)/2) = (p_x - p_y) (f_x + f_y).
 
 All functions that call one another are in this file: Numba's cache notices changes per file.
 """
@@ -19,6 +26,7 @@ from numpy.typing import NDArray
 
 from hgcn.geometry.normal import MAX_RADIUS
 from hgcn.kernels.csr import Ints
+from hgcn.kernels.prefetch import prefetch
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
@@ -26,427 +34,556 @@ Doubles = NDArray[np.float64]
 # Sums may be reordered, which lets them use vector instructions. Products and sums are not fused:
 # the difference of two equal directions must be exactly zero.
 FAST = {"reassoc", "nsz"}
+BLOCK = 128
+AHEAD = 16  # edges between asking for a row and its use
+LOG_2 = math.log(2.0)
+
+# ---------------------------------------------------------------------------------------- numbers
 
 
-@njit(cache=True, inline="always")
+@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
+def expm1(x: float) -> float:
+    """exp(x) - 1, as 2^k exp(r) - 1 with |r| < 0.35."""
+    k = math.floor(x * (1.0 / LOG_2) + 0.5)
+    r = x - k * LOG_2
+    p = 1.0 / 6227020800.0
+    p = p * r + 1.0 / 479001600.0
+    p = p * r + 1.0 / 39916800.0
+    p = p * r + 1.0 / 3628800.0
+    p = p * r + 1.0 / 362880.0
+    p = p * r + 1.0 / 40320.0
+    p = p * r + 1.0 / 5040.0
+    p = p * r + 1.0 / 720.0
+    p = p * r + 1.0 / 120.0
+    p = p * r + 1.0 / 24.0
+    p = p * r + 1.0 / 6.0
+    p = p * r + 0.5
+    p = p * r * r + r
+    two = np.int64((np.int64(np.int32(k)) + 1023) << 52).view(np.float64)
+    return two * p + (two - 1.0)
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
+def log(x: float) -> float:
+    """Logarithm of x from 1 on, as k log 2 plus that of m between sqrt(1/2) and sqrt(2)."""
+    bits = np.float64(x).view(np.int64)
+    k = (bits - np.int64(0x3FE6A09E667F3BCD)) >> np.int64(52)
+    m = np.int64(bits - (k << np.int64(52))).view(np.float64)
+    z = (m - 1.0) / (m + 1.0)
+    q = z * z
+    p = 2.0 / 19.0
+    p = p * q + 2.0 / 17.0
+    p = p * q + 2.0 / 15.0
+    p = p * q + 2.0 / 13.0
+    p = p * q + 2.0 / 11.0
+    p = p * q + 2.0 / 9.0
+    p = p * q + 2.0 / 7.0
+    p = p * q + 2.0 / 5.0
+    p = p * q + 2.0 / 3.0
+    return np.float64(np.int32(k)) * LOG_2 + (z * q * p + 2.0 * z)
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
 def saturate(radius: float) -> tuple[float, float]:
     """The radius after smooth saturation beyond 40, and the derivative."""
-    if radius <= MAX_RADIUS:
-        return radius, 1.0
-    beyond = min(radius - MAX_RADIUS, 1e15)
+    beyond = min(max(radius - MAX_RADIUS, 0.0), 1e15)
     root = math.sqrt(1.0 + 0.25 * beyond * beyond)
-    return MAX_RADIUS + beyond / root, 1.0 / (root * root * root)
+    return min(radius, MAX_RADIUS) + beyond / root, 1.0 / (root * root * root)
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
+def asinhc(x: float) -> tuple[float, float]:
+    """asinh(x)/x, and its derivative over x."""
+    q = x * x
+    high = math.sqrt(1.0 + q)
+    value = log(x + high) / x
+    slope = (1.0 / high - value) / q
+    near = 1.0 - q * (1.0 / 6.0 - q * (3.0 / 40.0 - q * (15.0 / 336.0)))
+    near_slope = -1.0 / 3.0 + q * (0.3 - q * (15.0 / 56.0 - q * (35.0 / 144.0)))
+    small = x < 2e-2
+    return near if small else value, near_slope if small else slope
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
+def stretch(h: float) -> tuple[float, float]:
+    """D/sinh(D) as a function of H = sinh²(D/2), and its derivative."""
+    low, high = math.sqrt(h), math.sqrt(1.0 + h)
+    value = log(low + high) / (low * high)
+    slope = (1.0 - (1.0 + 2.0 * h) * value) / (2.0 * h * (1.0 + h))
+    near = 1.0 - h * (2.0 / 3.0 - h * (8.0 / 15.0 - h * (16.0 / 35.0)))
+    near_slope = -2.0 / 3.0 + h * (16.0 / 15.0 - h * (48.0 / 35.0))
+    small = h < 1e-4
+    return near if small else value, near_slope if small else slope
+
+
+# --------------------------------------------------------------------------------- rows of points
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy")
-def norm(v: Floats) -> float:
-    """Euclidean norm."""
-    total = 0.0
-    for k in range(v.shape[0]):
-        value = np.float64(v[k])
-        total += value * value
-    return math.sqrt(total)
+def place(v: Floats, root: float, node: Doubles, radial: Doubles) -> None:
+    """For points v: 1/|v|, p, f, sinh(rho) in ``node``, which is what edges need of both ends.
 
-
-@njit(cache=True, inline="always")
-def small_sinh(x: float) -> float:
-    """sinh(x) for small x, where the difference of exponentials would lose digits."""
-    q = x * x
-    series = 1.0 + q / 42.0 * (1.0 + q / 72.0 * (1.0 + q / 110.0))
-    return x * (1.0 + q / 6.0 * (1.0 + q / 20.0 * series))
-
-
-@njit(cache=True)
-def hyperbola(x: float) -> tuple[float, float, float, float]:
-    """sinh(x), cosh(x), exp(x/2) and exp(-x/2), at the price of one exponential."""
-    grow = math.exp(0.5 * x)
-    fade = 1.0 / grow
-    up, down = grow * grow, fade * fade
-    sinh = 0.5 * (up - down) if x > 0.3 else small_sinh(x)
-    return sinh, 0.5 * (up + down), grow, fade
-
-
-@njit(cache=True)
-def asinhc(x: float) -> tuple[float, float]:
-    """asinh(x)/x, and its derivative over x."""
-    square = x * x
-    if x < 2e-2:
-        value = 1.0 - square * (1.0 / 6.0 - square * (3.0 / 40.0 - square * (15.0 / 336.0)))
-        slope = -1.0 / 3.0 + square * (0.3 - square * (15.0 / 56.0 - square * (35.0 / 144.0)))
-        return value, slope
-    value = math.log(x + math.sqrt(1.0 + square)) / x
-    return value, (1.0 / math.sqrt(1.0 + square) - value) / square
-
-
-@njit(cache=True, inline="always")
-def stretch(h: float) -> float:
-    """D/sinh(D) as a function of H = sinh²(D/2)."""
-    if h < 1e-4:
-        return 1.0 - h * (2.0 / 3.0 - h * (8.0 / 15.0 - h * (16.0 / 35.0)))
-    low, high = math.sqrt(h), math.sqrt(1.0 + h)
-    return math.log(low + high) / (low * high)
-
-
-@njit(cache=True, inline="always")
-def stretch_slope(h: float, value: float) -> float:
-    """Derivative of :func:`stretch`, given its value."""
-    if h < 1e-4:
-        return -2.0 / 3.0 + h * (16.0 / 15.0 - h * (48.0 / 35.0))
-    return (1.0 - (1.0 + 2.0 * h) * value) / (2.0 * h * (1.0 + h))
-
-
-@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
-def _perpendicular(u: Doubles, t: Doubles, shrink: float, par: float, x: Doubles) -> float:
-    """Set x to shrink t - par u, twice so that nothing along u is left; its squared length."""
-    leak = 0.0
-    for k in range(u.shape[0]):
-        x[k] = shrink * t[k] - par * u[k]
-        leak += x[k] * u[k]
-    square = 0.0
-    for k in range(u.shape[0]):
-        x[k] -= leak * u[k]
-        square += x[k] * x[k]
-    return square
-
-
-@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
-def measure(t: Doubles, step: Doubles) -> None:
-    """Set step to |t|, saturated |t|, their ratio, its slope, and hyperbola() of the second."""
-    step[0] = norm(t)
-    step[1], step[3] = saturate(step[0])
-    step[2] = step[1] / step[0] if step[0] > MAX_RADIUS else 1.0
-    step[4], step[5], step[6], step[7] = hyperbola(step[1])
-
-
-@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
-def walk(u: Doubles, at: Doubles, t: Doubles, step: Doubles, z: Doubles) -> None:
-    """Set z to translate(rho u, t), all in units of the curvature radius.
-
-    ``at`` is the row of :func:`polar` for the point, ``step`` comes from :func:`measure`.
+    In ``radial`` rho, its derivative by sqrt(c)|v|, the ratio of the two, and sinh(rho)/rho.
     """
-    d = u.shape[0]
-    rho, sinh_rho, cosh_rho = at[1], at[2], at[3]
-    tau, shrink, cosh_tau = step[1], step[2], step[5]
-    par = 0.0
-    for k in range(d):
-        par += u[k] * t[k]
-    par *= shrink
-    across = _perpendicular(u, t, shrink, par, z)
-    sigma = step[4] / tau if tau > 0.0 else 1.0
-    if par < 0.0:
-        gap = rho - tau
-        out, in_ = at[4] * step[7], at[5] * step[6]
-        sinh_gap = 0.5 * (out * out - in_ * in_) if abs(gap) > 0.3 else small_sinh(gap)
-        along = sinh_gap + cosh_rho * sigma * across / (tau - par)
-    else:
-        along = cosh_tau * sinh_rho + cosh_rho * sigma * par
-    factor, _ = asinhc(math.sqrt(along * along + sigma * sigma * across))
-    along *= factor
-    sigma *= factor
-    for k in range(d):
-        z[k] = along * u[k] + sigma * z[k]
+    rows, d = v.shape
+    length = np.empty(BLOCK)
+    for i in range(rows):
+        square = 0.0
+        for k in range(d):
+            value = np.float64(v[i, k])
+            square += value * value
+        length[i] = square
+    # Flat, as the compiler must know how far apart the rows are.
+    flat, flat_radial = node.reshape(-1), radial.reshape(-1)
+    for i in range(rows):
+        size = math.sqrt(length[i])
+        radius = root * size
+        rho, slope = saturate(radius)
+        p = expm1(0.5 * rho)
+        f = 1.0 / (1.0 + p)
+        sinh = 0.5 * p * (1.0 + f) * (1.0 + p + f)
+        flat[4 * i] = 1.0 / size if size > 0.0 else 0.0
+        flat[4 * i + 1] = p
+        flat[4 * i + 2] = f
+        flat[4 * i + 3] = sinh
+        flat_radial[4 * i] = rho
+        flat_radial[4 * i + 1] = slope
+        flat_radial[4 * i + 2] = rho / radius if radius > 0.0 else 1.0
+        flat_radial[4 * i + 3] = sinh / rho if rho > 0.0 else 1.0
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
+def split(
+    v: Floats, i: int, inverse: float, t: Doubles, x: Doubles, d: int
+) -> tuple[float, float, float, float]:
+    """Set x_i to the part of t_i across u = v_i/|v_i|; returns t², t u, x² and x u.
+
+    The last is a rounding error, which matters far out and is taken away from x where x is used.
+    """
+    row = min(i, len(t) - 1)
+    square, par = 0.0, 0.0
+    for k in range(d):
+        square += t[row, k] * t[row, k]
+        par += t[row, k] * v[i, k]
+    par *= inverse
+    scaled = par * inverse
+    across, leak = 0.0, 0.0
+    for k in range(d):
+        value = t[row, k] - scaled * v[i, k]
+        x[i, k] = value
+        across += value * value
+        leak += value * v[i, k]
+    return square, par, across, leak * inverse
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy")
+def walk(v: Floats, node: Doubles, t: Doubles, root: float, out: Floats) -> None:
+    """out_i = translate(v_i, t_i / root); a ``t`` of one row is the same for all.
+
+    With t = par u + x the result is asinh(|z|)/|z| z with z = along u + sinh(tau)/tau x.
+    """
+    rows, d = v.shape
+    x, square = np.empty((BLOCK, d)), np.empty(BLOCK)
+    dot_u, dot_x, leak = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    by_v, by_x = np.empty(BLOCK), np.empty(BLOCK)
+    for i in range(rows):
+        square[i], dot_u[i], dot_x[i], leak[i] = split(v, i, node[i, 0], t, x, d)
+    flat = node.reshape(-1)
+    for i in range(rows):
+        p, f, sinh_rho = flat[4 * i + 1], flat[4 * i + 2], flat[4 * i + 3]
+        half = p * (1.0 + f)
+        cosh_rho = 1.0 + 0.5 * half * half
+        length = math.sqrt(square[i])
+        tau, _ = saturate(length)
+        shrink = tau / length if length > 0.0 else 1.0
+        par, across = shrink * dot_u[i], shrink * shrink * dot_x[i]
+        p_t = expm1(0.5 * tau)
+        f_t = 1.0 / (1.0 + p_t)
+        half = p_t * (1.0 + f_t)
+        cosh_tau = 1.0 + 0.5 * half * half
+        sigma = 0.5 * half * (1.0 + p_t + f_t) / tau if tau > 0.0 else 1.0
+        # Inwards, where the two terms of the other form cancel.
+        sinh_gap = 0.5 * (p - p_t) * (f + f_t) * ((1.0 + p) * f_t + (1.0 + p_t) * f)
+        inward = sinh_gap + cosh_rho * sigma * across / (tau - par)
+        along = cosh_tau * sinh_rho + cosh_rho * sigma * par
+        along = inward if par < 0.0 else along
+        factor, _ = asinhc(math.sqrt(along * along + sigma * sigma * across))
+        factor /= root
+        by_x[i] = sigma * shrink * factor
+        by_v[i] = (along * factor - by_x[i] * leak[i]) * flat[4 * i]
+    for i in range(rows):
+        scale_v, scale_x = by_v[i], by_x[i]
+        for k in range(d):
+            out[i, k] = scale_v * v[i, k] + scale_x * x[i, k]
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy")
 def walk_backward(
-    u: Doubles,
-    at: Doubles,
+    v: Floats,
+    node: Doubles,
+    radial: Doubles,
     t: Doubles,
-    step: Doubles,
-    grad: Doubles,
-    grad_t: Doubles,
-    side: Doubles,
-    x: Doubles,
+    root: float,
+    grad: Floats,
+    pull: Doubles,
+    grad_v: Doubles,
 ) -> float:
-    """Gradient of :func:`walk`: by rho, returned; by t; and, in ``side``, by u over rho.
+    """Gradients of :func:`walk`: by t in ``pull``, and by v.
 
-    ``side`` is finite at the origin and not yet projected across u. ``x`` is room to work in.
+    Returns the sum of v times its gradient, minus that of the outputs times theirs.
     """
-    d = u.shape[0]
-    rho, sinh_rho, cosh_rho = at[1], at[2], at[3]
-    tau, shrink, sinh_tau, cosh_tau = step[1], step[2], step[4], step[5]
-    par = 0.0
-    for k in range(d):
-        par += u[k] * t[k]
-    par *= shrink
-    across = _perpendicular(u, t, shrink, par, x)
-    sigma = sinh_tau / tau if tau > 0.0 else 1.0
-    sigma_rho = sinh_rho / rho if rho > 0.0 else 1.0
-    tilt = sinh_rho / (1.0 + cosh_rho) * sigma_rho  # (cosh(rho) - 1)/rho
-    if tau > 0.05:
-        bend = (cosh_tau - sigma) / (tau * tau)
-    else:
+    rows, d = v.shape
+    x = np.empty((BLOCK, d))
+    square, dot_u, dot_x = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    leak, dot_grad_u, dot_grad_x = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+    by = np.empty((BLOCK, 6))
+    for i in range(rows):
+        square[i], dot_u[i], dot_x[i], leak[i] = split(v, i, node[i, 0], t, x, d)
+        by_u, by_x = 0.0, 0.0
+        for k in range(d):
+            by_u += np.float64(grad[i, k]) * np.float64(v[i, k])
+            by_x += grad[i, k] * x[i, k]
+        dot_grad_u[i] = by_u * node[i, 0]
+        dot_grad_x[i] = by_x - leak[i] * dot_grad_u[i]
+    flat, flat_radial = node.reshape(-1), radial.reshape(-1)
+    moment = 0.0
+    for i in range(rows):
+        inverse, p, f = flat[4 * i], flat[4 * i + 1], flat[4 * i + 2]
+        rho, sinh_rho, sigma_rho = flat_radial[4 * i], flat[4 * i + 3], flat_radial[4 * i + 3]
+        half = p * (1.0 + f)
+        cosh_rho = 1.0 + 0.5 * half * half
+        tilt = half / (1.0 + p + f) * sigma_rho  # (cosh(rho) - 1)/rho
+        length = math.sqrt(square[i])
+        tau, slope = saturate(length)
+        shrink = tau / length if length > 0.0 else 1.0
+        par, across = shrink * dot_u[i], shrink * shrink * dot_x[i]
+        p_t = expm1(0.5 * tau)
+        f_t = 1.0 / (1.0 + p_t)
+        half = p_t * (1.0 + f_t)
+        cosh_tau = 1.0 + 0.5 * half * half
+        sigma = 0.5 * half * (1.0 + p_t + f_t) / tau if tau > 0.0 else 1.0
         q = tau * tau
-        bend = (1.0 + q / 10.0 * (1.0 + q / 28.0 * (1.0 + q / 54.0))) / 3.0
+        near = (1.0 + q / 10.0 * (1.0 + q / 28.0 * (1.0 + q / 54.0))) / 3.0
+        bend = (cosh_tau - sigma) / q if tau > 0.05 else near
 
-    # along(rho, tau, par) = cosh(tau) sinh(rho) + cosh(rho) sigma par, its derivatives by rho, by
-    # tau over tau, and by par with tau moving along. Where they cancel, with par = k - tau.
-    inward = par < 0.0 and tau > 0.5
-    if inward:
+        # along(rho, tau, par) = cosh(tau) sinh(rho) + cosh(rho) sigma par, its derivatives by rho,
+        # by tau over tau, and by par with tau moving along. Where they cancel, with par = k - tau.
+        gap = 0.5 * (p - p_t) * (f + f_t)
+        sinh_gap = gap * ((1.0 + p) * f_t + (1.0 + p_t) * f)
+        cosh_gap = 1.0 + 2.0 * gap * gap
         k_in = across / (tau - par)
-        gap = rho - tau
-        out, in_ = at[4] * step[7], at[5] * step[6]
-        up, down = out * out, in_ * in_
-        cosh_gap = 0.5 * (up + down)
-        sinh_gap = 0.5 * (up - down) if abs(gap) > 0.3 else small_sinh(gap)
-        along = sinh_gap + cosh_rho * sigma * k_in
-        along_rho = cosh_gap + sinh_rho * sigma * k_in
-        along_tau = (cosh_rho * sigma - cosh_gap) / tau + cosh_rho * k_in * bend
-        along_par = cosh_gap + sigma * sinh_rho * k_in + cosh_rho * bend * k_in * (k_in - 2.0 * tau)
-    else:
+        inward = par < 0.0 and tau > 0.5
         along = cosh_tau * sinh_rho + cosh_rho * sigma * par
+        along = sinh_gap + cosh_rho * sigma * k_in if inward else along
         along_rho = cosh_tau * cosh_rho + sinh_rho * sigma * par
+        along_rho = cosh_gap + sinh_rho * sigma * k_in if inward else along_rho
         along_tau = sigma * sinh_rho + cosh_rho * par * bend
         along_par = cosh_rho * sigma + along_tau * par
-    if inward and rho > 0.5:
-        turn = (along - sigma * par) / rho
-    else:
+        tau_in = (cosh_rho * sigma - cosh_gap) / tau + cosh_rho * k_in * bend
+        par_in = cosh_gap + sigma * sinh_rho * k_in + cosh_rho * bend * k_in * (k_in - 2.0 * tau)
+        along_tau = tau_in if inward else along_tau
+        along_par = par_in if inward else along_par
         turn = cosh_tau * sigma_rho + sigma * par * tilt
+        turn = (along - sigma * par) / rho if inward and rho > 0.5 else turn
 
-    # z = along u + sigma x; the result is asinh(|z|)/|z| z.
-    value, decay = asinhc(math.sqrt(along * along + sigma * sigma * across))
-    grad_along = 0.0
-    grad_x = 0.0
-    for k in range(d):
-        grad_along += grad[k] * u[k]
-        grad_x += grad[k] * x[k]
-    pull = decay * (along * grad_along + sigma * grad_x)
-    z_along = value * grad_along + (pull * along if rho > 0.0 else 0.0)
-    z_x = value * grad_x + pull * sigma * across
+        # z = along u + sigma x; the result is asinh(|z|)/|z| z.
+        value, decay = asinhc(math.sqrt(along * along + sigma * sigma * across))
+        grad_u, grad_x = dot_grad_u[i] / root, shrink * dot_grad_x[i] / root
+        towards = decay * (along * grad_u + sigma * grad_x)
+        z_along = value * grad_u + (towards * along if rho > 0.0 else 0.0)
+        z_x = value * grad_x + towards * sigma * across
+        slope_rho, ratio = flat_radial[4 * i + 1], flat_radial[4 * i + 2]
+        by_rho = slope_rho * z_along * along_rho
+        moment += by_rho * rho / ratio - value * (along * grad_u + sigma * grad_x)
+        by[i, 0] = ratio * turn * value
+        by[i, 2] = root * ratio * shrink * sigma * (turn * towards + tilt * z_along)
+        straight = root * (by_rho - ratio * turn * value * grad_u)
+        by[i, 1] = (straight - by[i, 2] * leak[i]) * inverse
 
-    by_u = z_along * along_par + z_x * bend * par + sigma * (pull * along - z_along)
-    by_x = z_along * along_tau + z_x * bend + sigma * pull * sigma
-    side_u, side_x = turn * pull * along, turn * pull * sigma + tilt * sigma * z_along
-    turn *= value
-    by_grad = sigma * value
-    radial = 0.0
-    for k in range(d):
-        side[k] = turn * grad[k] + side_u * u[k] + side_x * x[k]
-        grad_t[k] = by_grad * grad[k] + by_u * u[k] + by_x * x[k]
-        radial += grad_t[k] * t[k]
-    if step[0] > MAX_RADIUS:
-        radial *= (step[3] - shrink) / (step[0] * step[0])
+        # By the saturated t, and from there to t: shrink of it, and what is along t by the slope.
+        by_u = z_along * along_par + z_x * bend * par + sigma * (towards * along - z_along)
+        by_x = z_along * along_tau + z_x * bend + sigma * towards * sigma
+        by_grad = sigma * value
+        by_t = by_grad * (par * grad_u + grad_x) + by_u * par + by_x * across
+        by_t *= (slope - shrink) / q if length > MAX_RADIUS else 0.0
+        by[i, 3] = shrink * by_grad / root
+        by[i, 5] = shrink * (shrink * by_x + by_t)
+        by[i, 4] = (shrink * by_u + by_t * par - by[i, 5] * leak[i]) * inverse
+    for i in range(rows):
+        by_grad, by_v, by_x = by[i, 0], by[i, 1], by[i, 2]
         for k in range(d):
-            grad_t[k] = shrink * grad_t[k] + radial * t[k]
-    return z_along * along_rho
+            grad_v[i, k] = by_grad * grad[i, k] + by_v * v[i, k] + by_x * x[i, k]
+        by_grad, by_v, by_x = by[i, 3], by[i, 4], by[i, 5]
+        for k in range(d):
+            pull[i, k] = by_grad * grad[i, k] + by_v * v[i, k] + by_x * x[i, k]
+    return moment
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
-def place(length: float, root: float, at: Doubles) -> None:
-    """Set at to 1/|v|, rho, hyperbola(rho), the slope of saturation, and rho/(root |v|)."""
-    radius = root * length
-    at[0] = 1.0 / length if length > 0.0 else 0.0
-    at[1], at[6] = saturate(radius)
-    at[2], at[3], at[4], at[5] = hyperbola(at[1])
-    at[7] = at[1] / radius if radius > 0.0 else 1.0
+def finish(
+    v: Floats,
+    i: int,
+    at: Doubles,
+    radial: Doubles,
+    root: float,
+    by_rho: float,
+    side: Doubles,
+    row: int,
+    d: int,
+) -> float:
+    """From gradients by rho and, in a row of ``side``, by u over rho, to the gradient by v_i there.
+
+    ``side`` is finite at the origin and not yet projected across u. Returns v times the gradient.
+    """
+    inverse, slope, ratio = at[i, 0], radial[i, 1], radial[i, 2]
+    over = 0.0
+    for k in range(d):
+        over += side[row, k] * v[i, k]
+    by_v = root * (slope * by_rho - ratio * over * inverse) * inverse
+    by_side = root * ratio
+    for k in range(d):
+        side[row, k] = by_v * v[i, k] + by_side * side[row, k]
+    return slope * by_rho * radial[i, 0] / ratio
+
+
+# ------------------------------------------------------------------------------ local aggregation
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
-def polar(v: Floats, root: float) -> Doubles:
-    """A row of :func:`place` for each node."""
-    n = v.shape[0]
-    node = np.empty((n, 8))
-    for i in prange(n):
-        place(norm(v[i]), root, node[i])
-    return node
+def polar(v: Floats, root: float) -> tuple[Doubles, Doubles]:
+    """:func:`place` for all nodes."""
+    n = len(v)
+    node, radial = np.empty((n, 4)), np.empty((n, 4))
+    for block in prange((n + BLOCK - 1) // BLOCK):
+        lo, hi = block * BLOCK, min((block + 1) * BLOCK, n)
+        place(v[lo:hi], root, node[lo:hi], radial[lo:hi])
+    return node, radial
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
+def choose(
+    lo: int, hi: int, target: Ints, source: Ints, same: bool, y: Floats, to: Doubles, edge: Ints
+) -> int:
+    """Put the edges lo to hi into ``edge``, all but self-loops if the nodes are the same set.
+
+    A node's logarithm of itself is zero wherever it is. Rows needed soon are asked for.
+    """
+    count = 0
+    for e in range(lo, hi):
+        j = source[e]
+        if not (same and target[e] == j):
+            edge[count] = e
+            count += 1
+            prefetch(y, j)
+            prefetch(to, j)
+    return count
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
 def local_forward(
-    target: Floats,
-    source: Floats,
+    x: Floats,
+    y: Floats,
     at: Doubles,
     to: Doubles,
     start: Ints,
-    other: Ints,
+    target: Ints,
+    source: Ints,
     weight: Floats,
     root: float,
     same: bool,
     bounds: Ints,
     step: Doubles,
-    stretched: Doubles,
     out: Floats,
 ) -> None:
-    """The aggregation.
+    """The aggregation at points x of their neighbours among points y.
 
-    ``same`` says that targets and sources are one set of nodes: then a node's logarithm of itself
-    is zero wherever it is, and the edge is passed over.
-
-    For the backward pass ``step`` keeps the sum of local logarithms of each row and ``stretched``
-    keeps D/sinh(D) of each edge.
+    ``at`` and ``to`` are the rows of :func:`polar` of x and y; ``same`` says that x and y are one
+    set of nodes. ``step`` gets the sum of local logarithms of each row, for the backward pass.
     """
-    d = target.shape[1]
-    for part in prange(bounds.shape[0] - 1):
-        u, total, difference, z = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
-        pace = np.empty(8)
-        for i in range(bounds[part], bounds[part + 1]):
-            inverse = at[i, 0]
-            for k in range(d):
-                u[k] = target[i, k] * inverse
-                total[k] = 0.0
-            rho_i, sinh_i, cosh_i = at[i, 1], at[i, 2], at[i, 3]
-            grow_i, fade_i = at[i, 4], at[i, 5]
-            along = 0.0
-            for e in range(start[i], start[i + 1]):
-                j = other[e]
-                if same and i == j:
-                    continue
-                scale = to[j, 0]
-                square = 0.0
+    d = x.shape[1]
+    for part in prange(len(bounds) - 1):
+        edge, difference, s = np.empty(BLOCK, np.int64), np.empty((BLOCK, d)), np.empty(BLOCK)
+        mine, other, along = np.empty((BLOCK, 4)), np.empty((BLOCK, 4)), np.empty(BLOCK)
+        by_u, by_difference = np.empty(BLOCK), np.empty(BLOCK)
+        for first in range(bounds[part], bounds[part + 1], BLOCK):
+            last = min(first + BLOCK, bounds[part + 1])
+            along[:] = 0.0
+            step[first:last] = 0.0
+            for lo in range(start[first], start[last], BLOCK):
+                hi = min(lo + BLOCK, start[last])
+                count = choose(lo, hi, target, source, same, y, to, edge)
+                for b in range(count):
+                    i, j = target[edge[b]], source[edge[b]]
+                    s[b] = gap(x, y, at, to, i, j, mine, other, difference, b, d)
+                for b in range(count):
+                    p_i, f_i, sinh_i = mine[b, 1], mine[b, 2], mine[b, 3]
+                    p_j, f_j, sinh_j = other[b, 1], other[b, 2], other[b, 3]
+                    sh = 0.5 * (p_j - p_i) * (f_i + f_j)
+                    ch = 0.5 * ((1.0 + p_j) * f_i + (1.0 + p_i) * f_j)
+                    half = p_i * (1.0 + f_i)
+                    kappa, _ = stretch(sh * sh + sinh_i * sinh_j * s[b])
+                    by_u[b] = kappa * (2.0 * sh * ch - s[b] * sinh_j * half * half)
+                    by_difference[b] = kappa * sinh_j
+                for b in range(count):
+                    i, w = target[edge[b]], weight[edge[b]]
+                    along[i - first] += w * by_u[b]
+                    scaled = w * by_difference[b]
+                    for k in range(d):
+                        step[i, k] += scaled * difference[b, k]
+            for i in range(first, last):
+                scaled = along[i - first] * at[i, 0]
                 for k in range(d):
-                    difference[k] = source[j, k] * scale - u[k]
-                    square += difference[k] * difference[k]
-                s = 0.25 * square
-                sinh_j = to[j, 2]
-                half = 0.5 * (to[j, 1] - rho_i)
-                out_, in_ = to[j, 4] * fade_i, grow_i * to[j, 5]
-                sh = 0.5 * (out_ - in_)
-                if rho_i + to[j, 1] < 0.1:
-                    sh = small_sinh(half)
-                ch = 0.5 * (out_ + in_)
-                kappa = stretch(sh * sh + sinh_i * sinh_j * s)
-                stretched[e] = kappa
-                w = weight[e] * kappa
-                along += w * (2.0 * sh * ch + 2.0 * s * sinh_j * (1.0 - cosh_i))
-                w *= sinh_j
-                for k in range(d):
-                    total[k] += w * difference[k]
-            for k in range(d):
-                total[k] += along * u[k]
-                step[i, k] = total[k]
-            measure(total, pace)
-            walk(u, at[i], total, pace, z)
-            for k in range(d):
-                out[i, k] = z[k] / root
+                    step[i, k] += scaled * x[i, k]
+            walk(x[first:last], at[first:last], step[first:last], root, out[first:last])
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
+def gap(
+    x: Floats,
+    y: Floats,
+    at: Doubles,
+    to: Doubles,
+    i: int,
+    j: int,
+    mine: Doubles,
+    other: Doubles,
+    difference: Doubles,
+    b: int,
+    d: int,
+) -> float:
+    """Row b of the block: numbers of both ends, difference u_j - u_i; its square over 4."""
+    scale_i, scale_j = at[i, 0], to[j, 0]
+    for k in range(4):
+        mine[b, k], other[b, k] = at[i, k], to[j, k]
+    square = 0.0
+    for k in range(d):
+        value = y[j, k] * scale_j - x[i, k] * scale_i
+        difference[b, k] = value
+        square += value * value
+    return 0.25 * square
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
 def local_backward_rows(
-    target: Floats,
-    source: Floats,
+    x: Floats,
+    y: Floats,
     at: Doubles,
     to: Doubles,
+    radial: Doubles,
     start: Ints,
-    other: Ints,
+    target: Ints,
+    source: Ints,
     weight: Floats,
     root: float,
     same: bool,
     bounds: Ints,
     step: Doubles,
-    stretched: Doubles,
     grad_out: Floats,
-    grad_target: Floats,
+    grad_x: Floats,
     pull: Floats,
     grad_weight: Floats,
     parts: Floats,
     moment: Doubles,
 ) -> None:
-    """Gradients by the targets and the weights; for the sources three numbers an edge.
+    """Gradients by x and the weights; for y three numbers an edge.
 
-    ``pull`` gets the gradient by the step of each row, ``moment`` the sum of v times its gradient.
+    ``pull`` gets the gradient by the step of each row. ``moment`` gets for each part the sum of
+    inputs times their gradients minus that of outputs.
     """
-    d = target.shape[1]
-    for part in prange(bounds.shape[0] - 1):
-        u, t, g, x = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
-        grad_t, side, difference, pace = np.empty(d), np.empty(d), np.empty(d), np.empty(8)
-        for i in range(bounds[part], bounds[part + 1]):
-            inverse = at[i, 0]
-            for k in range(d):
-                u[k] = target[i, k] * inverse
-                t[k] = step[i, k]
-                g[k] = grad_out[i, k] / root
-            rho_i, sinh_i, cosh_i = at[i, 1], at[i, 2], at[i, 3]
-            grow_i, fade_i = at[i, 4], at[i, 5]
-            measure(t, pace)
-            grad_rho = walk_backward(u, at[i], t, pace, g, grad_t, side, x)
-            sigma_i = sinh_i / rho_i if rho_i > 0.0 else 1.0
-            tilt_i = sinh_i / (1.0 + cosh_i) * sigma_i
-            over_rho = 1.0 / rho_i if rho_i > 0.0 else 0.0
-            a = 0.0
-            for k in range(d):
-                a += grad_t[k] * u[k]
-                pull[i, k] = grad_t[k]
-            lean = 0.0
-            for e in range(start[i], start[i + 1]):
-                j = other[e]
-                if same and i == j:
-                    grad_weight[e] = 0.0
-                    continue
-                scale = to[j, 0]
-                square, gd = 0.0, 0.0
+    d = x.shape[1]
+    for part in prange(len(bounds) - 1):
+        edge, difference, s = np.empty(BLOCK, np.int64), np.empty((BLOCK, d)), np.empty(BLOCK)
+        mine, other = np.empty((BLOCK, 4)), np.empty((BLOCK, 4))
+        a, across, w = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+        by_weight, by_i, by_j = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+        lean_i, turn = np.empty(BLOCK), np.empty(BLOCK)
+        by_pull, by_x = np.empty(BLOCK), np.empty(BLOCK)
+        along, by_rho, lean = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+        flow, straight, side = np.empty((BLOCK, d)), np.empty((BLOCK, d)), np.empty((BLOCK, d))
+        products = 0.0
+        for first in range(bounds[part], bounds[part + 1], BLOCK):
+            last = min(first + BLOCK, bounds[part + 1])
+            products += walk_backward(
+                x[first:last], at[first:last], radial[first:last], step[first:last], root,
+                grad_out[first:last], flow, straight,
+            )  # fmt: skip
+            by_rho[:] = 0.0
+            lean[:] = 0.0
+            side[:] = 0.0
+            for i in range(first, last):
+                total = 0.0
                 for k in range(d):
-                    difference[k] = source[j, k] * scale - u[k]
-                    square += difference[k] * difference[k]
-                    gd += difference[k] * grad_t[k]
-                s = 0.25 * square
-                sinh_j, cosh_j = to[j, 2], to[j, 3]
-                half = 0.5 * (to[j, 1] - rho_i)
-                out_, in_ = to[j, 4] * fade_i, grow_i * to[j, 5]
-                sh = 0.5 * (out_ - in_)
-                if rho_i + to[j, 1] < 0.1:
-                    sh = small_sinh(half)
-                ch = 0.5 * (out_ + in_)
-                sinh_gap, cosh_gap = 2.0 * sh * ch, 1.0 + 2.0 * sh * sh
-                kappa = stretched[e]
-                slope = stretch_slope(sh * sh + sinh_i * sinh_j * s, kappa)
-                q_value = (sinh_gap + 2.0 * s * sinh_j * (1.0 - cosh_i)) * a + sinh_j * gd
-                grad_weight[e] = kappa * q_value
-                w = weight[e]
-                bent = w * slope * q_value
-                w *= kappa
-                grad_rho += bent * (cosh_i * sinh_j * s - 0.5 * sinh_gap)
-                grad_rho -= w * a * (cosh_gap + 2.0 * sinh_i * sinh_j * s)
-                if rho_i < 0.5:
-                    lean += w * ((1.0 - 2.0 * s) * sinh_j * tilt_i - cosh_j * sigma_i)
-                else:
-                    tail = (1.0 - 2.0 * s + 2.0 * cosh_i * s) * sinh_j
-                    lean += w * (sinh_gap - tail) * over_rho
-                turn = sinh_j * (w * tilt_i * a - 0.5 * bent * sigma_i)
+                    total += flow[i - first, k] * x[i, k]
+                    pull[i, k] = flow[i - first, k]
+                along[i - first] = total * at[i, 0]
+            for lo in range(start[first], start[last], BLOCK):
+                hi = min(lo + BLOCK, start[last])
+                count = choose(lo, hi, target, source, same, y, to, edge)
+                if count < hi - lo:
+                    grad_weight[lo:hi] = 0.0
+                for b in range(count):
+                    i, j = target[edge[b]], source[edge[b]]
+                    s[b] = gap(x, y, at, to, i, j, mine, other, difference, b, d)
+                    total = 0.0
+                    for k in range(d):
+                        total += difference[b, k] * flow[i - first, k]
+                    a[b], across[b], w[b] = along[i - first], total, weight[edge[b]]
+                for b in range(count):
+                    p_i, f_i, sinh_i = mine[b, 1], mine[b, 2], mine[b, 3]
+                    p_j, f_j, sinh_j = other[b, 1], other[b, 2], other[b, 3]
+                    sh = 0.5 * (p_j - p_i) * (f_i + f_j)
+                    ch = 0.5 * ((1.0 + p_j) * f_i + (1.0 + p_i) * f_j)
+                    sinh_gap, cosh_gap = 2.0 * sh * ch, 1.0 + 2.0 * sh * sh
+                    half_i, half_j = p_i * (1.0 + f_i), p_j * (1.0 + f_j)
+                    rise_i = 0.5 * half_i * half_i  # cosh(rho_i) - 1
+                    cosh_j = 1.0 + 0.5 * half_j * half_j
+                    tanh_i = half_i / (1.0 + p_i + f_i)  # of half of rho_i
+                    bow = sinh_j * s[b]
+                    kappa, slope = stretch(sh * sh + sinh_i * bow)
+                    change = (sinh_gap - 2.0 * bow * rise_i) * a[b] + sinh_j * across[b]
+                    bent, scaled = w[b] * slope * change, w[b] * kappa
+                    pulled = scaled * a[b]
+                    by_weight[b] = kappa * change
+                    by_i[b] = bent * ((1.0 + rise_i) * bow - 0.5 * sinh_gap)
+                    by_i[b] -= pulled * (cosh_gap + 2.0 * sinh_i * bow)
+                    by_j[b] = bent * (0.5 * sinh_gap + sinh_i * cosh_j * s[b])
+                    by_j[b] += pulled * (cosh_gap - 2.0 * s[b] * cosh_j * rise_i)
+                    by_j[b] += scaled * cosh_j * across[b]
+                    # cosh(rho_j - rho_i/2) + 2 s sinh(rho_j) sinh(rho_i/2)
+                    up, down = (1.0 + p_j) * (1.0 + p_j) * f_i, f_j * f_j * (1.0 + p_i)
+                    lean_i[b] = scaled * (0.5 * (up + down) + bow * half_i)
+                    turn[b] = sinh_j * (pulled * tanh_i - 0.5 * bent)
+                    by_pull[b] = scaled
+                    by_x[b] = (pulled * rise_i - 0.5 * bent * sinh_i) * mine[b, 0]
+                for b in range(count):
+                    e = edge[b]
+                    i = target[e]
+                    row = i - first
+                    grad_weight[e] = by_weight[b]
+                    parts[e, 0], parts[e, 1], parts[e, 2] = by_pull[b], by_x[b], by_j[b]
+                    by_rho[row] += by_i[b]
+                    lean[row] += lean_i[b]
+                    turned = turn[b] * radial[i, 3]
+                    for k in range(d):
+                        side[row, k] += turned * difference[b, k]
+            for i in range(first, last):
+                row, rho = i - first, radial[i, 0]
+                half = at[i, 1] * (1.0 + at[i, 2])
+                leaning = -lean[row] * (half / rho if rho > 0.0 else 1.0)
                 for k in range(d):
-                    side[k] += turn * difference[k]
-                parts[e, 0] = w
-                parts[e, 1] = w * (cosh_i - 1.0) * a - 0.5 * bent * sinh_i
-                parts[e, 2] = bent * (0.5 * sinh_gap + sinh_i * cosh_j * s) + w * (
-                    a * (cosh_gap + 2.0 * s * cosh_j * (1.0 - cosh_i)) + cosh_j * gd
-                )
-            over = 0.0
-            for k in range(d):
-                side[k] += lean * grad_t[k]
-                over += side[k] * u[k]
-            moment[i] = finish(
-                side, over, grad_rho, u, target[i], at[i, 6], at[i, 7], root, grad_target[i]
-            )
-
-
-@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
-def finish(
-    side: Doubles,
-    over: float,
-    grad_rho: float,
-    u: Doubles,
-    v: Floats,
-    slope: float,
-    shrink: float,
-    root: float,
-    grad: Floats,
-) -> float:
-    """From gradients by radius and direction to the gradient by v; returns v times it."""
-    along = root * (slope * grad_rho - shrink * over)
-    across = root * shrink
-    moment = 0.0
-    for k in range(u.shape[0]):
-        value = along * u[k] + across * side[k]
-        moment += value * v[k]
-        grad[k] = value
-    return moment
+                    side[row, k] += leaning * flow[row, k]
+                products += finish(x, i, at, radial, root, by_rho[row], side, row, d)
+                for k in range(d):
+                    grad_x[i, k] = straight[row, k] + side[row, k]
+        moment[part] = products
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
 def local_backward_columns(
-    target: Floats,
-    source: Floats,
-    at: Doubles,
+    x: Floats,
+    y: Floats,
     to: Doubles,
+    radial: Doubles,
     start: Ints,
     other: Ints,
     edge: Ints,
@@ -455,57 +592,54 @@ def local_backward_columns(
     bounds: Ints,
     pull: Floats,
     parts: Floats,
-    grad_source: Floats,
+    grad_y: Floats,
     moment: Doubles,
 ) -> None:
-    """Gradient by the sources, from what :func:`local_backward_rows` left for each edge."""
-    d = target.shape[1]
-    for part in prange(bounds.shape[0] - 1):
-        u, side = np.empty(d), np.empty(d)
+    """Gradient by y, from what :func:`local_backward_rows` left; added for the same nodes."""
+    d = x.shape[1]
+    for part in prange(len(bounds) - 1):
+        side = np.empty((1, d))
+        products = 0.0
+        end = start[bounds[part + 1]] - 1
         for j in range(bounds[part], bounds[part + 1]):
-            inverse = to[j, 0]
-            for k in range(d):
-                u[k] = source[j, k] * inverse
-                side[k] = 0.0
-            grad_rho = 0.0
+            side[0] = 0.0
+            by_rho = 0.0
             for position in range(start[j], start[j + 1]):
+                soon = min(position + AHEAD, end)
+                prefetch(parts, edge[soon])
+                prefetch(pull, other[soon])
+                prefetch(x, other[soon])
                 i = other[position]
                 if same and i == j:
                     continue
                 e = edge[position]
-                by_pull = np.float64(parts[e, 0])
-                by_u = parts[e, 1] * at[i, 0]
-                grad_rho += parts[e, 2]
+                by_pull, by_x = np.float64(parts[e, 0]), np.float64(parts[e, 1])
+                by_rho += parts[e, 2]
                 for k in range(d):
-                    side[k] += by_pull * pull[i, k] + by_u * target[i, k]
-            sigma = to[j, 2] / to[j, 1] if to[j, 1] > 0.0 else 1.0
-            over = 0.0
+                    side[0, k] += by_pull * pull[i, k] + by_x * x[i, k]
             for k in range(d):
-                side[k] *= sigma
-                over += side[k] * u[k]
-            moment[j] = finish(
-                side, over, grad_rho, u, source[j], to[j, 6], to[j, 7], root, grad_source[j]
-            )
+                side[0, k] *= radial[j, 3]
+            products += finish(y, j, to, radial, root, by_rho, side, 0, d)
+            for k in range(d):
+                grad_y[j, k] = side[0, k] + (grad_y[j, k] if same else 0.0)
+        moment[part] = products
+
+
+# -------------------------------------------------------------------------- translation, distance
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
 def translate_forward(v: Floats, bias: Floats, root: float, bounds: Ints, out: Floats) -> None:
     """out_i = translate(v_i, bias), one bias for all rows."""
-    d = v.shape[1]
-    for part in prange(bounds.shape[0] - 1):
-        u, t, z = np.empty(d), np.empty(d), np.empty(d)
-        at, pace = np.empty(8), np.empty(8)
-        for k in range(d):
-            t[k] = root * bias[k]
-        measure(t, pace)
-        for i in range(bounds[part], bounds[part + 1]):
-            place(norm(v[i]), root, at)
-            inverse = at[0]
-            for k in range(d):
-                u[k] = v[i, k] * inverse
-            walk(u, at, t, pace, z)
-            for k in range(d):
-                out[i, k] = z[k] / root
+    for part in prange(len(bounds) - 1):
+        node, radial = np.empty((BLOCK, 4)), np.empty((BLOCK, 4))
+        t = np.empty((1, len(bias)))
+        for k in range(len(bias)):
+            t[0, k] = root * bias[k]
+        for lo in range(bounds[part], bounds[part + 1], BLOCK):
+            hi = min(lo + BLOCK, bounds[part + 1])
+            place(v[lo:hi], root, node, radial)
+            walk(v[lo:hi], node, t, root, out[lo:hi])
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
@@ -519,51 +653,51 @@ def translate_backward(
     grad_bias: Doubles,
     moment: Doubles,
 ) -> None:
-    """Gradients of :func:`translate_forward`; ``grad_bias`` has a row for each part."""
-    d = v.shape[1]
-    for part in prange(bounds.shape[0] - 1):
-        u, t, g, x = np.empty(d), np.empty(d), np.empty(d), np.empty(d)
-        grad_t, side, at, pace = np.empty(d), np.empty(d), np.empty(8), np.empty(8)
+    """Gradients of :func:`translate_forward`; ``grad_bias`` and ``moment`` have a row a part."""
+    d = len(bias)
+    for part in prange(len(bounds) - 1):
+        node, radial, t = np.empty((BLOCK, 4)), np.empty((BLOCK, 4)), np.empty((1, d))
+        pull, grad, by_bias = np.empty((BLOCK, d)), np.empty((BLOCK, d)), np.zeros(d)
         for k in range(d):
-            t[k] = root * bias[k]
-            grad_bias[part, k] = 0.0
-        measure(t, pace)
-        for i in range(bounds[part], bounds[part + 1]):
-            place(norm(v[i]), root, at)
-            inverse = at[0]
-            for k in range(d):
-                u[k] = v[i, k] * inverse
-                g[k] = grad_out[i, k] / root
-            grad_rho = walk_backward(u, at, t, pace, g, grad_t, side, x)
-            over = 0.0
-            for k in range(d):
-                over += side[k] * u[k]
-                grad_bias[part, k] += root * grad_t[k]
-            moment[i] = finish(side, over, grad_rho, u, v[i], at[6], at[7], root, grad_v[i])
+            t[0, k] = root * bias[k]
+        products = 0.0
+        for lo in range(bounds[part], bounds[part + 1], BLOCK):
+            hi = min(lo + BLOCK, bounds[part + 1])
+            place(v[lo:hi], root, node, radial)
+            products += walk_backward(v[lo:hi], node, radial, t, root, grad_out[lo:hi], pull, grad)
+            for b in range(hi - lo):
+                for k in range(d):
+                    by_bias[k] += pull[b, k]
+                    grad_v[lo + b, k] = grad[b, k]
+        for k in range(d):
+            grad_bias[part, k] = root * by_bias[k]
+            products += grad_bias[part, k] * bias[k]
+        moment[part] = products
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
 def distance_forward(v: Floats, w: Floats, root: float, bounds: Ints, out: Floats) -> None:
     """out_i = squared distance of v_i and w_i."""
     d = v.shape[1]
-    for part in prange(bounds.shape[0] - 1):
-        one, two = np.empty(8), np.empty(8)
-        for i in range(bounds[part], bounds[part + 1]):
-            place(norm(v[i]), root, one)
-            place(norm(w[i]), root, two)
-            scale, other_scale = one[0], two[0]
-            square = 0.0
-            for k in range(d):
-                difference = w[i, k] * other_scale - v[i, k] * scale
-                square += difference * difference
-            half = 0.5 * (two[1] - one[1])
-            sh = 0.5 * (two[4] * one[5] - one[4] * two[5])
-            if one[1] + two[1] < 0.1:
-                sh = small_sinh(half)
-            h = sh * sh + 0.25 * one[2] * two[2] * square
-            root_h = math.sqrt(h)
-            length = 2.0 * asinhc(root_h)[0] * root_h / root
-            out[i] = length * length
+    for part in prange(len(bounds) - 1):
+        at, to, radial = np.empty((BLOCK, 4)), np.empty((BLOCK, 4)), np.empty((BLOCK, 4))
+        s = np.empty(BLOCK)
+        for lo in range(bounds[part], bounds[part + 1], BLOCK):
+            hi = min(lo + BLOCK, bounds[part + 1])
+            place(v[lo:hi], root, at, radial)
+            place(w[lo:hi], root, to, radial)
+            for b in range(hi - lo):
+                scale, other_scale = at[b, 0], to[b, 0]
+                square = 0.0
+                for k in range(d):
+                    difference = w[lo + b, k] * other_scale - v[lo + b, k] * scale
+                    square += difference * difference
+                s[b] = 0.25 * square
+            for b in range(hi - lo):
+                sh = 0.5 * (to[b, 1] - at[b, 1]) * (at[b, 2] + to[b, 2])
+                root_h = math.sqrt(sh * sh + at[b, 3] * to[b, 3] * s[b])
+                length = 2.0 * asinhc(root_h)[0] * root_h / root
+                out[lo + b] = length * length
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
@@ -572,6 +706,7 @@ def distance_backward(
     w: Floats,
     root: float,
     bounds: Ints,
+    out: Floats,
     grad_out: Floats,
     grad_v: Floats,
     grad_w: Floats,
@@ -579,41 +714,45 @@ def distance_backward(
 ) -> None:
     """Gradients of :func:`distance_forward`: by H = sinh²(D/2) it is 4 D/sinh(D)."""
     d = v.shape[1]
-    for part in prange(bounds.shape[0] - 1):
-        one, two, u, difference = np.empty(8), np.empty(8), np.empty(d), np.empty(d)
-        other, side = np.empty(d), np.empty(d)
-        for i in range(bounds[part], bounds[part + 1]):
-            place(norm(v[i]), root, one)
-            place(norm(w[i]), root, two)
-            scale, other_scale = one[0], two[0]
-            square = 0.0
-            for k in range(d):
-                u[k] = v[i, k] * scale
-                other[k] = w[i, k] * other_scale
-                difference[k] = other[k] - u[k]
-                square += difference[k] * difference[k]
-            s = 0.25 * square
-            half = 0.5 * (two[1] - one[1])
-            out_, in_ = two[4] * one[5], one[4] * two[5]
-            sh, ch = 0.5 * (out_ - in_), 0.5 * (out_ + in_)
-            if one[1] + two[1] < 0.1:
-                sh = small_sinh(half)
-            h = sh * sh + one[2] * two[2] * s
-            factor = 4.0 * stretch(h) * grad_out[i] / (root * root)
-            by_one = factor * (one[3] * two[2] * s - sh * ch)
-            by_two = factor * (one[2] * two[3] * s + sh * ch)
-            sigma = one[2] / one[1] if one[1] > 0.0 else 1.0
-            turn = -0.5 * factor * sigma * two[2]
-            over = 0.0
-            for k in range(d):
-                side[k] = turn * difference[k]
-                over += side[k] * u[k]
-            total = finish(side, over, by_one, u, v[i], one[6], one[7], root, grad_v[i])
-            sigma = two[2] / two[1] if two[1] > 0.0 else 1.0
-            turn = 0.5 * factor * sigma * one[2]
-            over = 0.0
-            for k in range(d):
-                side[k] = turn * difference[k]
-                over += side[k] * other[k]
-            total += finish(side, over, by_two, other, w[i], two[6], two[7], root, grad_w[i])
-            moment[i] = total
+    for part in prange(len(bounds) - 1):
+        at, to = np.empty((BLOCK, 4)), np.empty((BLOCK, 4))
+        near, far = np.empty((BLOCK, 4)), np.empty((BLOCK, 4))
+        s, difference, side = np.empty(BLOCK), np.empty((BLOCK, d)), np.empty((BLOCK, d))
+        factor, by_v, by_w = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+        products = 0.0
+        for lo in range(bounds[part], bounds[part + 1], BLOCK):
+            hi = min(lo + BLOCK, bounds[part + 1])
+            place(v[lo:hi], root, at, near)
+            place(w[lo:hi], root, to, far)
+            for b in range(hi - lo):
+                scale, other_scale = at[b, 0], to[b, 0]
+                square = 0.0
+                for k in range(d):
+                    value = w[lo + b, k] * other_scale - v[lo + b, k] * scale
+                    difference[b, k] = value
+                    square += value * value
+                s[b] = 0.25 * square
+            for b in range(hi - lo):
+                p, f, sinh_v = at[b, 1], at[b, 2], at[b, 3]
+                p_w, f_w, sinh_w = to[b, 1], to[b, 2], to[b, 3]
+                half, half_w = p * (1.0 + f), p_w * (1.0 + f_w)
+                sh = 0.5 * (p_w - p) * (f + f_w)
+                ch = 0.5 * ((1.0 + p_w) * f + (1.0 + p) * f_w)
+                kappa, _ = stretch(sh * sh + sinh_v * sinh_w * s[b])
+                slope = 4.0 * kappa * grad_out[lo + b] / (root * root)
+                factor[b] = slope
+                by_v[b] = slope * ((1.0 + 0.5 * half * half) * sinh_w * s[b] - sh * ch)
+                by_w[b] = slope * ((1.0 + 0.5 * half_w * half_w) * sinh_v * s[b] + sh * ch)
+            for b in range(hi - lo):
+                products -= 2.0 * out[lo + b] * grad_out[lo + b]
+                turn = -0.5 * factor[b] * near[b, 3] * to[b, 3]
+                back = 0.5 * factor[b] * far[b, 3] * at[b, 3]
+                for k in range(d):
+                    side[b, k] = turn * difference[b, k]
+                    difference[b, k] *= back
+                products += finish(v[lo:hi], b, at, near, root, by_v[b], side, b, d)
+                products += finish(w[lo:hi], b, to, far, root, by_w[b], difference, b, d)
+                for k in range(d):
+                    grad_v[lo + b, k] = side[b, k]
+                    grad_w[lo + b, k] = difference[b, k]
+        moment[part] = products

@@ -63,7 +63,7 @@ class NeighbourAttention(nn.Module):
         ``prior`` is a factor for each edge before normalisation: an edge weight.
         """
         if prior is None:
-            prior = target.new_ones(len(graph.source))
+            prior = graph.ones(target.dtype)
         return kernels.attention(
             self.left(target),
             self.right(source),

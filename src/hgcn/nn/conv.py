@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor, nn
 
@@ -143,7 +145,7 @@ class HGCNConv(nn.Module):
             share = self.attention(target, source, graph, prior=given)
             return (share.squeeze(-1) if share.shape[1] == 1 else share.mean(-1)), share
         if given is None:
-            return graph.share.to(source.dtype), None
+            return graph.shares(source.dtype), None
         total = given.new_zeros(graph.num_targets).index_add(0, graph.target, given)
         return given / torch.where(total > 0, total, 1.0)[graph.target], None
 
@@ -164,8 +166,11 @@ class HGCNConv(nn.Module):
 
     @staticmethod
     def _check_finite(out: Tensor, *inputs: Tensor) -> None:
-        # Only where it costs nothing: another device would have to be waited for.
-        if out.device.type != "cpu" or torch.compiler.is_compiling() or out.isfinite().all():
+        # Only where it costs little: another device would have to be waited for. A finite sum says
+        # all; one that is not may have overflown.
+        if out.device.type != "cpu" or torch.compiler.is_compiling():
+            return
+        if math.isfinite(out.sum().item()) or out.isfinite().all():
             return
         for x in inputs:
             values = x.to_dense() if x.layout is not torch.strided else x
