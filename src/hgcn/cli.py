@@ -13,14 +13,11 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO, cast
+from typing import NoReturn, Protocol, TextIO, cast
 
 from hgcn import __version__
 from hgcn.errors import HGCNError
 from hgcn.text import near_miss
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 COMMANDS = {
     "datasets": "list the data sets, and which of them are here",
@@ -74,14 +71,6 @@ def say_error(message: str) -> None:
     text = "\n      ".join(lines)
     colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
     print(f"\033[31mhgcn: {text}\033[0m" if colour else f"hgcn: {text}", file=sys.stderr)
-
-
-def console(**options: Any) -> Console:
-    """Where to print tables: as wide as the terminal, and as wide as the table in a pipe."""
-    from rich.console import Console
-
-    width = None if sys.stdout.isatty() else 10_000
-    return Console(width=width, highlight=False, **options)
 
 
 class _Parser(argparse.ArgumentParser):

@@ -6,7 +6,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, Task, TextColumn
@@ -14,7 +14,8 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
-from hgcn.train import Progress
+if TYPE_CHECKING:
+    from hgcn.train import Progress
 
 NAMES = {
     "roc_auc": "ROC AUC",
@@ -106,8 +107,8 @@ class TrainingDisplay:
 
 
 def output() -> Console:
-    """Where results are printed: as wide as the terminal, or as needed in a pipe."""
-    return Console(width=None if sys.stdout.isatty() else 160)
+    """Where results are printed: as wide as the terminal, and as wide as the table in a pipe."""
+    return Console(width=None if sys.stdout.isatty() else 10_000, highlight=False)
 
 
 def scores_table(metrics: Mapping[str, Any], title: str) -> Table:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 
-from hgcn.cli import console
-
 EXAMPLES = """\
 examples:
   hgcn datasets                  the table
@@ -33,6 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rich.table import Table
 
     from hgcn.data.datasets import DATASETS, is_present
+    from hgcn.display import output
     from hgcn.errors import DataError
     from hgcn.text import one_of
 
@@ -67,5 +66,5 @@ def run(arguments: argparse.Namespace) -> int:
             dataset.licence,
             dataset.description,
         )
-    console().print(table)
+    output().print(table)
     return 0
