@@ -65,8 +65,8 @@ def search(
 
     The test part of the data is taken away before the first trial. Settings that are given are
     fixed; the others of the search space vary. Trials that are worse than the median of the others
-    after the same number of epochs are stopped early. The first trials are the defaults and their
-    simplest variants.
+    after the same number of epochs are stopped early. The first trials are the defaults, simpler
+    forms of them, and a regularised one.
 
     With a storage, the search goes on where it was interrupted, and other processes and machines
     may work on it at the same time. One process gives the same result for the same seed.
@@ -156,13 +156,25 @@ def _quiet() -> Iterator[None]:
         optuna.logging.set_verbosity(before)
 
 
+REGULARISED = {
+    "layers": 1, "attention": False, "aggregation": "origin", "lr": 0.02, "dropout": 0.2,
+    "feature_dropout": 0.5, "hidden_share": 0.5, "trainable_decoder": True,
+}  # fmt: skip
+"""A start that suits few data with many features."""
+
+
 def _starts(defaults: dict[str, Any]) -> list[dict[str, Any]]:
-    """Trials to begin with: the defaults, a linear network, and the same without attention."""
+    """Trials to begin with: the defaults, simpler forms of them, and a regularised one."""
     starts = [defaults] if defaults else []
     for simpler in ({"act": "none"}, {"attention": False}):
-        changes = {name: value for name, value in simpler.items() if name in defaults}
+        changes = _known(simpler, defaults)
         starts += [{**start, **changes} for start in starts if changes]
-    return starts
+    changes = _known(REGULARISED, defaults)
+    return [*starts, {**defaults, **changes}] if changes else starts
+
+
+def _known(changes: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in changes.items() if name in defaults}
 
 
 def _check_same(study: optuna.Study, plan: Plan) -> None:
