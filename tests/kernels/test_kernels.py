@@ -1,8 +1,10 @@
 """The fused CPU kernels against plain torch, in values and gradients."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from unittest import mock
 
 import numba
@@ -109,26 +111,31 @@ def test_weighted_sum() -> None:
 def test_attention(heads: int) -> None:
     g = graph()
     left, right = torch.randn(2, NODES, heads * 4, dtype=torch.float64)
-    vector = torch.randn(heads, 4, dtype=torch.float64)
+    bias, vector = torch.randn(heads * 4).double(), torch.randn(heads, 4).double()
     prior = torch.rand(len(g.source), dtype=torch.float64) + 0.1
-    compare(
-        lambda left, right, vector, prior: kernels.attention(
-            left, right, vector, prior, g, negative_slope=0.2
-        ),
-        [left, right, vector, prior],
-        1e-11,
-    )
-    share = kernels.attention(left, right, vector, prior, g, negative_slope=0.2)
+    rest = [bias, vector, prior]
+
+    def attend(*inputs: Tensor | None) -> Tensor:
+        return kernels.attention(*inputs, g, negative_slope=0.2)
+
+    def attend_both(both: Tensor, *inputs: Tensor) -> Tensor:
+        return attend(both, None, *inputs)
+
+    compare(attend, [left, right, *rest], 1e-11)
+    both = torch.cat((left, right), dim=1)
+    compare(attend_both, [both, *rest], 1e-11)
+    share = attend(left, right, *rest)
+    torch.testing.assert_close(attend_both(both, *rest), share, rtol=0, atol=0)
     total = share.new_zeros(NODES, heads).index_add(0, g.target, share)
     torch.testing.assert_close(total, torch.ones_like(total))
 
 
 def test_attention_survives_huge_scores_and_zero_priors() -> None:
     g = graph(loops=False)
-    left, right = 1e4 * torch.randn(2, NODES, 4)
+    both, bias, vector = 1e4 * torch.randn(NODES, 8), torch.randn(4), torch.randn(1, 4)
     prior = torch.zeros(len(g.source))
     for p in (prior, prior + 1):
-        share = kernels.attention(left, right, torch.randn(1, 4), p, g, negative_slope=0.2)
+        share = kernels.attention(both, None, bias, vector, p, g, negative_slope=0.2)
         assert share.isfinite().all()
 
 
@@ -235,3 +242,59 @@ def test_local_sum_is_what_the_geometry_says() -> None:
     step = sum(w[k] * geometry.local_log(v[0], v[k + 1], c=c) for k in range(3))
     torch.testing.assert_close(out[0], geometry.translate(v[0], step, c=c))
     torch.testing.assert_close(out[1:], v[1:])
+
+
+def test_compilation_is_announced_once(tmp_path: Path) -> None:
+    """With an empty cache one line on standard error, with a full one none."""
+    script = """if True:
+        import torch
+        from hgcn import kernels
+        edges = torch.tensor([[0, 1], [1, 0]])
+        g = kernels.neighbourhoods(edges, num_sources=2, num_targets=2, add_self_loops=True)
+        kernels.weighted_sum(torch.ones(2, 3), torch.ones(4), g)
+    """
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", script], check=True, env=environment, capture_output=True
+        ).stderr.decode()
+        for _ in range(2)
+    ]
+    assert said[0].count("compiling kernels") == 1
+    assert "compiling kernels" not in said[1]
+
+
+def test_float32_gradients_keep_their_digits() -> None:
+    """Far out, large terms cancel in the gradient; float32 only rounds the result."""
+    g = graph()
+    for scale in (1.0, 10.0):
+        inputs = [points(scale, torch.float32), shares(g, torch.float32), torch.tensor(1.0)]
+        probe = torch.randn(NODES, D)
+        gradients = []
+        for dtype in (torch.float32, torch.float64):
+            leaves = [x.to(dtype).requires_grad_() for x in inputs]
+            out = kernels.local_sum(leaves[0], *leaves, g)
+            gradients.append(torch.autograd.grad((out * probe.to(dtype)).sum(), leaves))
+        for single, double in zip(*gradients, strict=True):
+            # That by c is a sum of products of this size.
+            size = double.abs().max() if double.dim() else (out * probe).abs().sum().detach()
+            assert (single - double).abs().max() < 1e-6 * size
+
+
+def test_rows_longer_than_a_block() -> None:
+    """A hub with a thousand neighbours, among them itself, beside nodes with none."""
+    source = torch.randint(0, 50, (1000,))
+    edge_index = torch.stack((source, torch.zeros_like(source)))
+    g = kernels.neighbourhoods(edge_index, num_sources=50, num_targets=50, add_self_loops=True)
+    weight = torch.rand(len(g.source), dtype=torch.float64) / 500
+    inputs = [torch.randn(50, 3, dtype=torch.float64), weight, torch.tensor(0.7).double()]
+    compare(lambda v, w, c: kernels.local_sum(v, v, w, c, g), inputs, 1e-9)
+
+
+@pytest.mark.parametrize("dimensions", [1, 16, 33])
+def test_any_number_of_dimensions(dimensions: int) -> None:
+    g = graph()
+    v, c = torch.randn(NODES, dimensions).double(), torch.tensor(0.7).double()
+    compare(lambda v, w, c: kernels.local_sum(v, v, w, c, g), [v, shares(g), c], 1e-9)
+    compare(kernels.translate, [v, torch.randn(dimensions).double(), c], 1e-9)
+    compare(kernels.squared_distance, [v, v.roll(1, 0), c], 1e-9)

@@ -12,13 +12,16 @@ import numpy as np
 from numba import njit, prange
 
 from hgcn.kernels.csr import Ints
-from hgcn.kernels.hyperbolic import FAST, Doubles, Floats
+from hgcn.kernels.hyperbolic import AHEAD, FAST, Doubles, Floats
+from hgcn.kernels.prefetch import prefetch
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
 def attention_forward(
     left: Floats,
     right: Floats,
+    shift: int,
+    bias: Floats,
     vector: Floats,
     prior: Floats,
     slope: float,
@@ -29,23 +32,26 @@ def attention_forward(
 ) -> None:
     """share[e, h] = softmax over the row of vector_h . leaky_relu(left_i + right_j), times prior.
 
-    ``left`` and ``right`` are [n, heads * hidden], ``vector`` is [heads, hidden].
+    ``vector`` is [heads, hidden]. The first heads * hidden columns of ``left`` count, to which
+    ``bias`` is added, and as many columns of ``right`` from ``shift`` on: both may be one array.
     """
     heads, hidden = vector.shape
-    for part in prange(bounds.shape[0] - 1):
+    for part in prange(len(bounds) - 1):
         mine, a = np.empty(hidden, left.dtype), np.empty(hidden, left.dtype)
         steep = left.dtype.type(slope)
+        end = start[bounds[part + 1]] - 1
         for i in range(bounds[part], bounds[part + 1]):
             for h in range(heads):
                 base = h * hidden
                 for k in range(hidden):
-                    mine[k], a[k] = left[i, base + k], vector[h, k]
+                    mine[k], a[k] = left[i, base + k] + bias[base + k], vector[h, k]
                 top = -np.inf
                 for e in range(start[i], start[i + 1]):
+                    prefetch(right, other[min(e + AHEAD, end)])
                     j = other[e]
                     score = left.dtype.type(0)
                     for k in range(hidden):
-                        value = mine[k] + right[j, base + k]
+                        value = mine[k] + right[j, shift + base + k]
                         score += a[k] * max(value, steep * value)
                     share[e, h] = score
                     top = max(top, float(score))
@@ -63,6 +69,8 @@ def attention_forward(
 def attention_backward_rows(
     left: Floats,
     right: Floats,
+    shift: int,
+    bias: Floats,
     vector: Floats,
     slope: float,
     start: Ints,
@@ -72,43 +80,51 @@ def attention_backward_rows(
     grad_share: Floats,
     grad_score: Floats,
     grad_left: Floats,
+    grad_bias: Doubles,
     grad_vector: Doubles,
 ) -> None:
-    """Gradients by the scores, by ``left``, and by ``vector`` with a slice for each part."""
+    """Gradients by the scores and by ``left``, and those by bias and vector with a slice a part.
+
+    The gradient by the vector sums, over edges, the gradient by the score times the hidden units;
+    these are left + right where positive, so it splits into a sum over rows, which is taken here,
+    and one over columns.
+    """
     heads, hidden = vector.shape
-    for part in prange(bounds.shape[0] - 1):
-        mine, a = np.empty(hidden, left.dtype), np.empty(hidden, left.dtype)
-        flow, by_vector = np.empty(hidden, left.dtype), np.empty(hidden, left.dtype)
-        one, low = left.dtype.type(1), left.dtype.type(slope)
-        for h in range(heads):
-            for k in range(hidden):
-                grad_vector[part, h, k] = 0.0
+    for part in prange(len(bounds) - 1):
+        mine, flow = np.empty(hidden, left.dtype), np.empty(hidden, left.dtype)
+        zero, rest = left.dtype.type(0), left.dtype.type(1.0 - slope)
+        grad_bias[part] = 0.0
+        grad_vector[part] = 0.0
+        end = start[bounds[part + 1]] - 1
         for i in range(bounds[part], bounds[part + 1]):
             for h in range(heads):
                 base = h * hidden
-                mean = left.dtype.type(0)
+                mean = zero
                 for e in range(start[i], start[i + 1]):
                     mean += share[e, h] * grad_share[e, h]
                 for k in range(hidden):
-                    mine[k], a[k], flow[k], by_vector[k] = left[i, base + k], vector[h, k], 0, 0
+                    mine[k], flow[k] = left[i, base + k] + bias[base + k], zero
                 for e in range(start[i], start[i + 1]):
+                    prefetch(right, other[min(e + AHEAD, end)])
                     j = other[e]
                     grad = share[e, h] * (grad_share[e, h] - mean)
                     grad_score[e, h] = grad
                     for k in range(hidden):
-                        value = mine[k] + right[j, base + k]
-                        steep = grad * (one if value > 0 else low)
-                        flow[k] += steep
-                        by_vector[k] += steep * value
+                        flow[k] += grad if mine[k] + right[j, shift + base + k] > 0 else zero
+                # The gradients of a row add up to zero, and so do their parts of slope.
                 for k in range(hidden):
-                    grad_left[i, base + k] = flow[k] * a[k]
-                    grad_vector[part, h, k] += by_vector[k]
+                    value = rest * flow[k]
+                    grad_left[i, base + k] = value * vector[h, k]
+                    grad_bias[part, base + k] += value * vector[h, k]
+                    grad_vector[part, h, k] += value * mine[k]
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
 def attention_backward_columns(
     left: Floats,
     right: Floats,
+    shift: int,
+    bias: Floats,
     vector: Floats,
     slope: float,
     start: Ints,
@@ -117,25 +133,35 @@ def attention_backward_columns(
     bounds: Ints,
     grad_score: Floats,
     grad_right: Floats,
+    grad_vector: Doubles,
 ) -> None:
-    """Gradient by ``right``."""
+    """Gradient by ``right``, and the rest of that by the vector."""
     heads, hidden = vector.shape
-    for part in prange(bounds.shape[0] - 1):
+    for part in prange(len(bounds) - 1):
         mine, flow = np.empty(hidden, left.dtype), np.empty(hidden, left.dtype)
-        one, low = left.dtype.type(1), left.dtype.type(slope)
+        zero, low = left.dtype.type(0), left.dtype.type(slope)
+        rest = left.dtype.type(1.0 - slope)
+        grad_vector[part] = 0.0
+        end = start[bounds[part + 1]] - 1
         for j in range(bounds[part], bounds[part + 1]):
             for h in range(heads):
                 base = h * hidden
+                total = zero
                 for k in range(hidden):
-                    mine[k], flow[k] = right[j, base + k], 0
+                    mine[k], flow[k] = right[j, shift + base + k] + bias[base + k], zero
                 for position in range(start[j], start[j + 1]):
+                    soon = min(position + AHEAD, end)
+                    prefetch(left, other[soon])
+                    prefetch(grad_score, edge[soon])
                     i = other[position]
                     grad = grad_score[edge[position], h]
+                    total += grad
                     for k in range(hidden):
-                        value = left[i, base + k] + mine[k]
-                        flow[k] += grad * (one if value > 0 else low)
+                        flow[k] += grad if left[i, base + k] + mine[k] > 0 else zero
                 for k in range(hidden):
-                    grad_right[j, base + k] = flow[k] * vector[h, k]
+                    value = rest * flow[k] + low * total
+                    grad_right[j, shift + base + k] = value * vector[h, k]
+                    grad_vector[part, h, k] += value * right[j, shift + base + k]
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
@@ -144,7 +170,7 @@ def sum_forward(
 ) -> None:
     """out_i = sum of weight[edge] x_other over the row."""
     d = x.shape[1]
-    for part in prange(bounds.shape[0] - 1):
+    for part in prange(len(bounds) - 1):
         total = np.empty(d, x.dtype)
         for i in range(bounds[part], bounds[part + 1]):
             total[:] = 0
@@ -161,7 +187,7 @@ def sum_forward(
 def edge_dots(x: Floats, y: Floats, start: Ints, other: Ints, bounds: Ints, out: Floats) -> None:
     """out_e = x_i . y_j for the edges in the order of the rows."""
     d = x.shape[1]
-    for part in prange(bounds.shape[0] - 1):
+    for part in prange(len(bounds) - 1):
         for i in range(bounds[part], bounds[part + 1]):
             for e in range(start[i], start[i + 1]):
                 j = other[e]

@@ -19,6 +19,9 @@ from hgcn import geometry
 from hgcn.kernels import attention as _attention
 from hgcn.kernels import hyperbolic as _hyperbolic
 from hgcn.kernels.csr import Neighbourhoods, parts, sparse_rows
+from hgcn.kernels.notice import announce_compilation
+
+announce_compilation()
 
 # Numba starts its threads at this first question and sets OpenMP's number to all cores on the way,
 # which is torch's number too: put that back.
@@ -74,17 +77,21 @@ def sparse_product(x: Tensor, weight: Tensor) -> Tensor:
 
 def attention(
     left: Tensor,
-    right: Tensor,
+    right: Tensor | None,
+    bias: Tensor,
     vector: Tensor,
     prior: Tensor,
     graph: Neighbourhoods,
     *,
     negative_slope: float,
 ) -> Tensor:
-    """Softmax over the neighbours j of i of ``vector . leaky_relu(left_i + right_j)``.
+    """Softmax over the neighbours j of i of ``vector . leaky_relu(left_i + right_j + bias)``.
 
     Args:
-        left, right: shapes ``[num_targets, heads * hidden]`` and ``[num_sources, heads * hidden]``.
+        left: shape ``[num_targets, heads * hidden]``.
+        right: shape ``[num_sources, heads * hidden]``. Without it, targets and sources are one set
+            of nodes, and ``left`` has both side by side, ``[num_nodes, 2 * heads * hidden]``.
+        bias: shape ``[heads * hidden]``.
         vector: shape ``[heads, hidden]``.
         prior: a non-negative factor for each edge, before normalisation.
         graph: the edges.
@@ -94,8 +101,10 @@ def attention(
         Shares that add up to one over each neighbourhood, shape ``[E, heads]``.
     """
     if _fused(left):
-        return _apply(_Attention, left, right, vector, prior, graph, negative_slope)
-    hidden = (left[graph.target] + right[graph.source]).reshape(-1, *vector.shape)
+        return _apply(_Attention, left, right, bias, vector, prior, graph, negative_slope)
+    if right is None:
+        left, right = left.chunk(2, dim=-1)
+    hidden = (left[graph.target] + right[graph.source] + bias).reshape(-1, *vector.shape)
     score = (torch.nn.functional.leaky_relu(hidden, negative_slope) * vector).sum(-1)
     index = graph.target.unsqueeze(-1).expand_as(score)
     low = score.new_full((graph.num_targets, score.shape[-1]), -math.inf)
@@ -115,14 +124,12 @@ def _follow_torch() -> None:
 
 
 def _apply(function: type[torch.autograd.Function], *arguments: object) -> Tensor:
-    result: Tensor = _hidden(function)(*arguments)
+    apply: Any = function.apply
+    if torch.compiler.is_compiling():
+        # The compiler leaves these calls alone: there is nothing in them for it to see.
+        apply = torch.compiler.disable(apply)  # type: ignore[no-untyped-call]
+    result: Tensor = apply(*arguments)
     return result
-
-
-@functools.cache
-def _hidden(function: type[torch.autograd.Function]) -> Any:
-    """The compiler leaves these calls alone: there is nothing in them for it to see."""
-    return torch.compiler.disable(function.apply)  # type: ignore[no-untyped-call]
 
 
 def _scatter(messages: Tensor, weight: Tensor, graph: Neighbourhoods) -> Tensor:
@@ -285,7 +292,8 @@ class _Attention(torch.autograd.Function):
     def forward(
         ctx: Any,
         left: Tensor,
-        right: Tensor,
+        right: Tensor | None,
+        bias: Tensor,
         vector: Tensor,
         prior: Tensor,
         graph: Neighbourhoods,
@@ -294,32 +302,42 @@ class _Attention(torch.autograd.Function):
         _follow_torch()
         rows = graph.by_target
         share = left.new_empty(len(graph.source), len(vector))
+        other, shift = (left, vector.numel()) if right is None else (right, 0)
         _attention.attention_forward(
-            _array(left), _array(right), _array(vector), _array(prior), slope, rows.start,
-            rows.other, rows.bounds, share.numpy(),
+            _array(left), _array(other), shift, _array(bias), _array(vector), _array(prior), slope,
+            rows.start, rows.other, rows.bounds, share.numpy(),
         )  # fmt: skip
-        ctx.save_for_backward(left, right, vector, prior, share)
-        ctx.graph, ctx.slope = graph, slope
+        ctx.save_for_backward(left, right, bias, vector, prior, share)
+        ctx.graph, ctx.slope, ctx.shift = graph, slope, shift
         return share
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_share: Tensor) -> tuple[Tensor | None, ...]:
         _follow_torch()
-        left, right, vector, prior, share = ctx.saved_tensors
+        left, right, bias, vector, prior, share = ctx.saved_tensors
         rows, columns = ctx.graph.by_target, ctx.graph.by_source
-        grad_left, grad_right, grad_score = (_empty(x) for x in (left, right, share))
-        grad_vector = np.empty((len(rows.bounds) - 1, *vector.shape))
-        arrays = _array(left), _array(right), _array(vector)
+        parts = len(rows.bounds) - 1
+        grad_left, grad_score = _empty(left), _empty(share)
+        grad_right = None if right is None else _empty(right)
+        grad_bias = np.empty((parts, len(bias)))
+        grad_vector = np.empty((parts + len(columns.bounds) - 1, *vector.shape))
+        other = left if right is None else right
+        arrays = _array(left), _array(other), ctx.shift, _array(bias), _array(vector), ctx.slope
         _attention.attention_backward_rows(
-            *arrays, ctx.slope, rows.start, rows.other, rows.bounds, share.numpy(),
-            _array(grad_share), grad_score.numpy(), grad_left.numpy(), grad_vector,
+            *arrays, rows.start, rows.other, rows.bounds, share.numpy(), _array(grad_share),
+            grad_score.numpy(), grad_left.numpy(), grad_bias, grad_vector[:parts],
         )  # fmt: skip
         _attention.attention_backward_columns(
-            *arrays, ctx.slope, columns.start, columns.other, columns.edge, columns.bounds,
-            grad_score.numpy(), grad_right.numpy(),
+            *arrays, columns.start, columns.other, columns.edge, columns.bounds,
+            grad_score.numpy(), (grad_left if grad_right is None else grad_right).numpy(),
+            grad_vector[parts:],
         )  # fmt: skip
         grad_prior = None
-        if ctx.needs_input_grad[3]:
+        if ctx.needs_input_grad[4]:
             grad_prior = torch.where(prior > 0, grad_score.sum(-1) / prior, 0.0)
-        return grad_left, grad_right, vector.new_tensor(grad_vector.sum(0)), grad_prior, None, None
+        by_bias, by_vector = (
+            bias.new_tensor(grad_bias.sum(0)),
+            vector.new_tensor(grad_vector.sum(0)),
+        )
+        return grad_left, grad_right, by_bias, by_vector, grad_prior, None, None

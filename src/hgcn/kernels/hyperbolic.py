@@ -321,29 +321,16 @@ def walk_backward(
 
 @njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
 def finish(
-    v: Floats,
-    i: int,
-    at: Doubles,
-    radial: Doubles,
-    root: float,
-    by_rho: float,
-    side: Doubles,
-    row: int,
-    d: int,
-) -> float:
-    """From gradients by rho and, in a row of ``side``, by u over rho, to the gradient by v_i there.
+    at: Doubles, radial: Doubles, i: int, root: float, by_rho: float, over: float
+) -> tuple[float, float, float]:
+    """From gradients by rho and by u, where that by u is ``rho`` times a vector called side.
 
-    ``side`` is finite at the origin and not yet projected across u. Returns v times the gradient.
+    The gradient by v is the first number returned times v, plus the second times side, which is
+    finite at the origin; ``over`` is its product with u. The third is v times the gradient.
     """
-    inverse, slope, ratio = at[i, 0], radial[i, 1], radial[i, 2]
-    over = 0.0
-    for k in range(d):
-        over += side[row, k] * v[i, k]
-    by_v = root * (slope * by_rho - ratio * over * inverse) * inverse
-    by_side = root * ratio
-    for k in range(d):
-        side[row, k] = by_v * v[i, k] + by_side * side[row, k]
-    return slope * by_rho * radial[i, 0] / ratio
+    slope, ratio = radial[i, 1], radial[i, 2]
+    by_v = root * (slope * by_rho - ratio * over) * at[i, 0]
+    return by_v, root * ratio, slope * by_rho * radial[i, 0] / ratio
 
 
 # ------------------------------------------------------------------------------ local aggregation
@@ -570,11 +557,16 @@ def local_backward_rows(
                 row, rho = i - first, radial[i, 0]
                 half = at[i, 1] * (1.0 + at[i, 2])
                 leaning = -lean[row] * (half / rho if rho > 0.0 else 1.0)
+                over = 0.0
                 for k in range(d):
-                    side[row, k] += leaning * flow[row, k]
-                products += finish(x, i, at, radial, root, by_rho[row], side, row, d)
+                    over += side[row, k] * x[i, k]
+                over = over * at[i, 0] + leaning * along[row]
+                by_v, by_side, product = finish(at, radial, i, root, by_rho[row], over)
+                products += product
+                by_flow = by_side * leaning
                 for k in range(d):
-                    grad_x[i, k] = straight[row, k] + side[row, k]
+                    value = straight[row, k] + by_flow * flow[row, k]
+                    grad_x[i, k] = value + by_v * x[i, k] + by_side * side[row, k]
         moment[part] = products
 
 
@@ -598,11 +590,11 @@ def local_backward_columns(
     """Gradient by y, from what :func:`local_backward_rows` left; added for the same nodes."""
     d = x.shape[1]
     for part in prange(len(bounds) - 1):
-        side = np.empty((1, d))
+        side = np.empty(d)
         products = 0.0
         end = start[bounds[part + 1]] - 1
         for j in range(bounds[part], bounds[part + 1]):
-            side[0] = 0.0
+            side[:] = 0.0
             by_rho = 0.0
             for position in range(start[j], start[j + 1]):
                 soon = min(position + AHEAD, end)
@@ -616,12 +608,17 @@ def local_backward_columns(
                 by_pull, by_x = np.float64(parts[e, 0]), np.float64(parts[e, 1])
                 by_rho += parts[e, 2]
                 for k in range(d):
-                    side[0, k] += by_pull * pull[i, k] + by_x * x[i, k]
+                    side[k] += by_pull * pull[i, k] + by_x * x[i, k]
+            over = 0.0
             for k in range(d):
-                side[0, k] *= radial[j, 3]
-            products += finish(y, j, to, radial, root, by_rho, side, 0, d)
+                over += side[k] * y[j, k]
+            over *= radial[j, 3] * to[j, 0]
+            by_v, by_side, product = finish(to, radial, j, root, by_rho, over)
+            products += product
+            by_side *= radial[j, 3]
             for k in range(d):
-                grad_y[j, k] = side[0, k] + (grad_y[j, k] if same else 0.0)
+                before = grad_y[j, k] if same else 0.0
+                grad_y[j, k] = before + by_v * y[j, k] + by_side * side[k]
         moment[part] = products
 
 
@@ -717,7 +714,7 @@ def distance_backward(
     for part in prange(len(bounds) - 1):
         at, to = np.empty((BLOCK, 4)), np.empty((BLOCK, 4))
         near, far = np.empty((BLOCK, 4)), np.empty((BLOCK, 4))
-        s, difference, side = np.empty(BLOCK), np.empty((BLOCK, d)), np.empty((BLOCK, d))
+        s, difference = np.empty(BLOCK), np.empty((BLOCK, d))
         factor, by_v, by_w = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
         products = 0.0
         for lo in range(bounds[part], bounds[part + 1], BLOCK):
@@ -747,12 +744,15 @@ def distance_backward(
                 products -= 2.0 * out[lo + b] * grad_out[lo + b]
                 turn = -0.5 * factor[b] * near[b, 3] * to[b, 3]
                 back = 0.5 * factor[b] * far[b, 3] * at[b, 3]
+                # The difference of directions w - v, times v and times w.
+                over = -2.0 * s[b] * turn if near[b, 0] > 0.0 else 0.0
+                over_w = 2.0 * s[b] * back if far[b, 0] > 0.0 else 0.0
+                by_own, by_side, product = finish(at, near, b, root, by_v[b], over)
+                by_other, by_back, product_w = finish(to, far, b, root, by_w[b], over_w)
+                products += product + product_w
+                by_side *= turn
+                by_back *= back
                 for k in range(d):
-                    side[b, k] = turn * difference[b, k]
-                    difference[b, k] *= back
-                products += finish(v[lo:hi], b, at, near, root, by_v[b], side, b, d)
-                products += finish(w[lo:hi], b, to, far, root, by_w[b], difference, b, d)
-                for k in range(d):
-                    grad_v[lo + b, k] = side[b, k]
-                    grad_w[lo + b, k] = difference[b, k]
+                    grad_v[lo + b, k] = by_own * v[lo + b, k] + by_side * difference[b, k]
+                    grad_w[lo + b, k] = by_other * w[lo + b, k] + by_back * difference[b, k]
         moment[part] = products

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from hgcn import kernels
 from hgcn.errors import ModelError
@@ -64,9 +65,15 @@ class NeighbourAttention(nn.Module):
         """
         if prior is None:
             prior = graph.ones(target.dtype)
+        weights = self.left.weight, self.right.weight
+        if target is source:  # both products at once
+            left, right = functional.linear(source, torch.cat(weights)), None
+        else:
+            left, right = map(functional.linear, (target, source), weights)
         return kernels.attention(
-            self.left(target),
-            self.right(source),
+            left,
+            right,
+            self.left.bias,
             self.vector,
             prior,
             graph,
