@@ -225,6 +225,8 @@ def _table(study: optuna.Study, space: Space) -> pl.DataFrame:
 
     rows = []
     for trial in study.get_trials(deepcopy=False):
+        if trial.state is TrialState.WAITING:
+            continue  # a start that the search did not get to
         seconds = None if trial.duration is None else round(trial.duration.total_seconds(), 2)
         row = {
             "number": trial.number,

@@ -165,6 +165,8 @@ def _check_first_row(frame: Frame, source: str, target: str) -> None:
     if frame.header is not None:
         return
     first = [frame.data.get_column(name)[0] for name in (source, target)]
+    if None in first:
+        return  # an end that is missing, which is reported as such
     others = frame.data.slice(1)
     if any(others.get_column(name).is_in(first).any() for name in (source, target)):
         return  # a name of a column would hardly be a node as well
