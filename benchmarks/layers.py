@@ -105,6 +105,30 @@ def time_citations(report: Report, name: str, problem: Problem, *, seconds: floa
         )
 
 
+def compare_on_one_thread(
+    report: Report, problems: dict[str, Problem], *, threads: int, seconds: float
+) -> None:
+    """The same epochs for those who give each worker one thread."""
+    set_threads(1)
+    rows = []
+    for where, problem in problems.items():
+        samples = take_turns({m: epoch(m, problem) for m in SWEEP}, seconds=seconds)
+        cells = [spread(samples[m], 1e3, 3) for m in SWEEP]
+        for model, (limit, other) in LIMITS.items():
+            ratio = float(np.median(ratios(samples[model], samples[other])))
+            report.aim(
+                model, f"{where}, one thread", f"at most {limit}x {other}", f"{ratio:.2f}x",
+                ratio <= limit,
+            )  # fmt: skip
+            cells.append(f"{ratio:.2f}")
+        rows.append([where, *cells])
+    set_threads(threads)
+    quotients = (f"{model} / {other}" for model, (_, other) in LIMITS.items())
+    report.table(
+        "one thread", "One thread, dense features: ms an epoch", ["graph", *SWEEP, *quotients], rows
+    )
+
+
 def look_inside(report: Report, problems: dict[str, Problem], *, seconds: float) -> None:
     first = next(iter(problems))
     rows = [
@@ -120,6 +144,9 @@ def look_inside(report: Report, problems: dict[str, Problem], *, seconds: float)
         }
         names = list(dict.fromkeys(part for shown in parts.values() for part in shown))
         names = [*(n for n in names if n[0] == "`"), *(n for n in names if n[0] != "`")]
+        for shown in parts.values():
+            shown["our kernels together"] = sum(v for n, v in shown.items() if n[0] == "`")
+        names.append("our kernels together")
         rows = [[n, *(f"{100 * shown.get(n, 0):.0f} %" for shown in parts.values())] for n in names]
         report.table(
             "inside", f"Where the time of an epoch goes: {model}", ["part", *problems], rows
@@ -279,7 +306,9 @@ def settings(threads: int, load: float) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--threads", type=int, default=1, help="of torch and of numba")
+    parser.add_argument(
+        "--threads", type=int, default=os.cpu_count() or 1, help="of torch and of numba; all cores"
+    )
     parser.add_argument("--quick", action="store_true", help="Cora only, less than a minute")
     options = parser.parse_args()
     start, load = time.perf_counter(), os.getloadavg()[0]
@@ -295,11 +324,13 @@ def main() -> None:
             problems[TITLES[name]] = problem._replace(x=problem.x.to_dense())
     if options.quick:
         if problems:
+            compare_on_one_thread(report, problems, threads=options.threads, seconds=4)
             look_inside(report, problems, seconds=1)
     else:
         compare_dense(report)
         scale(report, seconds=20)
         problems["scale-free"] = scale_free(TABLE_NODES, features=FEATURES)
+        compare_on_one_thread(report, problems, threads=options.threads, seconds=20)
         look_inside(report, problems, seconds=5)
     report.finish()
     about = settings(options.threads, load)

@@ -38,14 +38,14 @@ def attention_forward(
     heads, hidden = vector.shape
     for part in prange(len(bounds) - 1):
         mine, a = np.empty(hidden, left.dtype), np.empty(hidden, left.dtype)
-        steep = left.dtype.type(slope)
+        steep, lowest = left.dtype.type(slope), left.dtype.type(-np.inf)
         end = start[bounds[part + 1]] - 1
         for i in range(bounds[part], bounds[part + 1]):
             for h in range(heads):
                 base = h * hidden
                 for k in range(hidden):
                     mine[k], a[k] = left[i, base + k] + bias[base + k], vector[h, k]
-                top = -np.inf
+                top = lowest
                 for e in range(start[i], start[i + 1]):
                     prefetch(right, other[min(e + AHEAD, end)])
                     j = other[e]
@@ -54,7 +54,7 @@ def attention_forward(
                         value = mine[k] + right[j, shift + base + k]
                         score += a[k] * max(value, steep * value)
                     share[e, h] = score
-                    top = max(top, float(score))
+                    top = max(top, score)
                 total = 0.0
                 for e in range(start[i], start[i + 1]):
                     value = prior[e] * math.exp(share[e, h] - top)

@@ -13,8 +13,8 @@ class _Notice(event.Listener):
     said = False
 
     def on_start(self, event: event.Event) -> None:
-        ours = event.data["dispatcher"].py_func.__module__.startswith("hgcn.")
-        if ours and not self.said:
+        module = str(event.data["dispatcher"].py_func.__module__)
+        if module.startswith("hgcn.") and not self.said:
             self.said = True
             logging.getLogger("hgcn").warning(
                 "hgcn: compiling kernels for this machine, which happens once and takes up to a "
