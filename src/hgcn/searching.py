@@ -163,18 +163,20 @@ REGULARISED = {
 """A start that suits few data with many features."""
 
 
-def _starts(defaults: dict[str, Any]) -> list[dict[str, Any]]:
+def _starts(plan: Plan) -> list[dict[str, Any]]:
     """Trials to begin with: the defaults, simpler forms of them, and a regularised one."""
-    starts = [defaults] if defaults else []
+    starts = [plan.start] if plan.start else []
     for simpler in ({"act": "none"}, {"attention": False}):
-        changes = _known(simpler, defaults)
+        changes = _possible(simpler, plan)
         starts += [{**start, **changes} for start in starts if changes]
-    changes = _known(REGULARISED, defaults)
-    return [*starts, {**defaults, **changes}] if changes else starts
+    changes = _possible(REGULARISED, plan)
+    return [*starts, {**plan.start, **changes}] if changes else starts
 
 
-def _known(changes: dict[str, Any], defaults: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in changes.items() if name in defaults}
+def _possible(changes: dict[str, Any], plan: Plan) -> dict[str, Any]:
+    """The changes that the space allows, as drawn."""
+    drawn = {name: plan.space[name].drawn(changes[name]) for name in changes if name in plan.start}
+    return {name: value for name, value in drawn.items() if value is not None}
 
 
 def _check_same(study: optuna.Study, plan: Plan) -> None:
@@ -183,7 +185,7 @@ def _check_same(study: optuna.Study, plan: Plan) -> None:
     before = study.user_attrs.get("plan")
     if before is None:
         study.set_user_attr("plan", now)
-        for start in _starts(plan.start):
+        for start in _starts(plan):
             study.enqueue_trial(start, skip_if_exists=True)
         return
     changed = [
