@@ -253,8 +253,10 @@ class _Keeper:
 
     def remove(self) -> None:
         """Remove the stored state, and parts of one that a killed process may have left."""
-        for file in (self.file, *self.file.parent.glob(f".{self.file.name}.*")):
-            file.unlink(missing_ok=True)
+        self.file.unlink(missing_ok=True)
+        for file in (self.file, self.history):
+            for part in file.parent.glob(f".{file.name}.*"):
+                part.unlink(missing_ok=True)
 
 
 def fit_seeds(
