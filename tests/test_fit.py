@@ -46,7 +46,7 @@ class Rigged(Task):
         return loss * self.losses[epoch - 1] if self.losses else loss
 
     def outputs(self, part):
-        raise NotImplementedError
+        raise AssertionError("training asks for scores alone")
 
     def score(self, part):
         self.seen.append(self.weight.detach().clone())

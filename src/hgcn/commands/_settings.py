@@ -52,3 +52,14 @@ def given_settings(arguments: argparse.Namespace) -> dict[str, Any]:
             except ValueError:
                 given[name] = text
     return given
+
+
+def above_zero(flag: str, text: str) -> int:
+    """The whole number of a flag that must be above 0."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise ConfigError(f"Expected {flag} to be a whole number above 0, got {text!r}.")
+    return number

@@ -6,6 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from hgcn.commands._run import add_output, add_run, check_output, deliver, open_run
+from hgcn.commands._settings import above_zero
 from hgcn.errors import ConfigError, DataError
 
 if TYPE_CHECKING:
@@ -64,15 +65,7 @@ def _check(arguments: argparse.Namespace) -> int | None:
         if arguments.per_node:
             raise ConfigError("Expected --top-k K beside --per-node.")
         return None
-    try:
-        k = int(arguments.top_k)
-    except ValueError:
-        k = 0
-    if k < 1:
-        raise ConfigError(
-            f"Expected --top-k to be a whole number above 0, got {arguments.top_k!r}."
-        )
-    return k
+    return above_zero("--top-k", arguments.top_k)
 
 
 def _links(trained: Run, graph: Graph, file: str) -> pl.DataFrame:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hgcn.commands._settings import add_settings, given_settings
+from hgcn.commands._settings import above_zero, add_settings, given_settings
 from hgcn.errors import ConfigError
 
 EXAMPLES = """\
@@ -113,14 +113,7 @@ def _resume(arguments: argparse.Namespace, given: dict[str, Any]) -> int:
 def _seeds(arguments: argparse.Namespace, source: str, given: dict[str, Any], folder: Path) -> int:
     from hgcn.fitting import fit_seeds
 
-    try:
-        seeds = int(arguments.seeds)
-    except ValueError:
-        seeds = 0
-    if seeds < 1:
-        raise ConfigError(
-            f"Expected --seeds to be a whole number above 0, got {arguments.seeds!r}."
-        )
+    seeds = above_zero("--seeds", arguments.seeds)
     summary = fit_seeds(source, seeds, out=folder, **given)
     _show(summary, folder, arguments.quiet)
     return 0
