@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from hgcn.config import TYPES, Config
+from hgcn.errors import ConfigError
 
 NOT_FLAGS = ("source",)
 
