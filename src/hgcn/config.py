@@ -137,6 +137,10 @@ class Config:
     eval_every: int = _setting(5, "epochs between validations", group="training", low=1)
     lr: float = _setting(0.01, "learning rate", group="training", above=0)
     weight_decay: float = _setting(0.0, "L2 penalty, not on curvatures", group="training", low=0)
+    ema: float = _setting(
+        0.98, "share of the old that the moving average of weights keeps in each step; it is what "
+        "is evaluated; 0 for the weights themselves", group="training", low=0, high=0.9999,
+    )  # fmt: skip
     clip: float = _setting(
         1.0, "largest norm of the gradient; 0 for no limit", group="training", low=0
     )

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 COMMON: Mapping[str, Any] = MappingProxyType(
     {
         "lr": {"low": 1e-3, "high": 5e-2, "log": True},
-        "weight_decay": {"low": 1e-5, "high": 1e-3, "log": True, "zero": True},
+        "weight_decay": {"low": 1e-5, "high": 3e-3, "log": True, "zero": True},
         "dropout": {"low": 0.0, "high": 0.6},
-        "feature_dropout": {"low": 0.0, "high": 0.6},
+        "feature_dropout": {"low": 0.0, "high": 0.8},
         "layers": {"low": 1, "high": 4},
         "act": ["relu", "elu", "tanh", "none"],
         "normalise": ["none", "row", "standard"],
@@ -38,6 +38,7 @@ NODE: Mapping[str, Any] = MappingProxyType(
     {
         "link_regulariser": {"low": 1e-2, "high": 1.0, "log": True, "zero": True},
         "pretrain": [0, 50, 100],
+        "class_weights": [False, True],
     }
 )
 FIXED = ("model", "epochs", "patience", "eval_every")

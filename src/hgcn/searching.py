@@ -157,8 +157,14 @@ def _quiet() -> Iterator[None]:
 
 
 REGULARISED = {
-    "layers": 1, "attention": False, "aggregation": "origin", "lr": 0.02, "dropout": 0.2,
-    "feature_dropout": 0.5, "hidden_share": 0.5, "trainable_decoder": True,
+    "link": {
+        "layers": 1, "attention": False, "aggregation": "origin", "lr": 0.02, "dropout": 0.2,
+        "feature_dropout": 0.5, "hidden_share": 0.5, "trainable_decoder": True,
+    },
+    "node": {
+        "act": "none", "lr": 0.03, "dropout": 0.3, "feature_dropout": 0.8, "weight_decay": 5e-4,
+        "link_regulariser": 0.5, "class_weights": True,
+    },
 }  # fmt: skip
 """A start that suits few data with many features."""
 
@@ -169,7 +175,7 @@ def _starts(plan: Plan) -> list[dict[str, Any]]:
     for simpler in ({"act": "none"}, {"attention": False}):
         changes = _possible(simpler, plan)
         starts += [{**start, **changes} for start in starts if changes]
-    changes = _possible(REGULARISED, plan)
+    changes = _possible(REGULARISED[plan.config.task or "link"], plan)
     return [*starts, {**plan.start, **changes}] if changes else starts
 
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,6 +38,47 @@ class Progress:
     seconds: float
 
 
+class Average:
+    """A moving average of the weights: it is less noisy than they are, and what is evaluated.
+
+    Args:
+        module: whose weights.
+        decay: share of the old average that is kept in each step, less in the first steps; 0 for
+            the weights themselves.
+    """
+
+    def __init__(self, module: nn.Module, decay: float) -> None:
+        self.weights = [*module.parameters()]
+        self.decay = decay
+        self.values = [weight.detach().clone() for weight in self.weights]
+
+    def update(self, epoch: int) -> None:
+        """Take in the weights after an epoch; the first ones as they are."""
+        keep = min(self.decay, (epoch - 1) / (epoch + 9))
+        with torch.no_grad():
+            for value, weight in zip(self.values, self.weights, strict=True):
+                value.lerp_(weight, 1 - keep)
+
+    def load(self, values: list[Tensor]) -> None:
+        """Go on from these averages."""
+        for value, stored in zip(self.values, values, strict=True):
+            value.copy_(stored)
+
+    @contextlib.contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Inside, the module has the averages as its weights."""
+        own = [weight.data for weight in self.weights]
+        self._set(self.values)
+        try:
+            yield
+        finally:
+            self._set(own)
+
+    def _set(self, values: list[Tensor]) -> None:
+        for weight, value in zip(self.weights, values, strict=True):
+            weight.data = value
+
+
 @dataclass
 class State:
     """Everything that the rest of training depends on."""
@@ -44,6 +86,7 @@ class State:
     predictor: nn.Module
     optimizer: torch.optim.Optimizer
     generator: torch.Generator
+    average: Average
     epoch: int = 0
     best: Best = field(default_factory=Best)
     best_weights: dict[str, Tensor] = field(default_factory=dict)
@@ -55,6 +98,7 @@ class State:
         return {
             "weights": self.predictor.state_dict(),
             "best_weights": self.best_weights,
+            "average": self.average.values,
             "optimizer": self.optimizer.state_dict(),
             "generator": self.generator.get_state(),
             "dropout": torch.get_rng_state(),
@@ -66,6 +110,7 @@ class State:
         """Go back to what :meth:`to_tree` returned."""
         self.predictor.load_state_dict(tree["weights"])
         self.best_weights = tree["best_weights"]
+        self.average.load(tree["average"])
         self.optimizer.load_state_dict(tree["optimizer"])
         self.generator.set_state(tree["generator"])
         torch.set_rng_state(tree["dropout"])
@@ -106,7 +151,8 @@ def _train(
     config, predictor = task.config, task.predictor
     others = [module for name, module in predictor.named_children() if name != "encoder"]
     optimizer = predictor.encoder.make_optimizer(config.lr, config.weight_decay, also=others)
-    state = State(predictor, optimizer, torch.Generator().manual_seed(config.seed))
+    generator = torch.Generator().manual_seed(config.seed)
+    state = State(predictor, optimizer, generator, Average(predictor, config.ema))
     if resume is not None:
         resume(state)
     start = time.perf_counter()
@@ -117,6 +163,7 @@ def _train(
                 break
             epoch = state.epoch + 1
             loss = _step(task, state, epoch)
+            state.average.update(epoch)
             score, curvatures = _validate(task, state, epoch, loss)
             state.epoch = epoch
             if on_epoch is not None:
@@ -174,19 +221,20 @@ def _step(task: Task, state: State, epoch: int) -> float:
 def _validate(
     task: Task, state: State, epoch: int, loss: float
 ) -> tuple[float | None, list[float]]:
-    """The validation score and the curvatures, if it is time for that; keeps the best weights."""
+    """Score and curvatures of the averaged weights, if it is time for that; keeps the best."""
     config, predictor = task.config, task.predictor
     due = epoch % config.eval_every == 0 or epoch == config.epochs
     if epoch <= task.warm_up or not due:
         return None, []
     predictor.eval()
-    score = task.score("val")
-    if not math.isfinite(score):
-        raise _NotFiniteError(f"the validation score {score} in epoch {epoch}")
-    if score > state.best.score:
-        # In one statement, so that Ctrl-C cannot come between the two.
-        state.best, state.best_weights = Best(score, epoch), _copy(predictor)
-    curvatures = predictor.curvature_values()
+    with state.average.in_place():
+        score = task.score("val")
+        if not math.isfinite(score):
+            raise _NotFiniteError(f"the validation score {score} in epoch {epoch}")
+        if score > state.best.score:
+            # In one statement, so that Ctrl-C cannot come between the two.
+            state.best, state.best_weights = Best(score, epoch), _copy(predictor)
+        curvatures = predictor.curvature_values()
     row = {"epoch": epoch, "loss": loss, task.select: score}
     state.history.append(row | {f"c{i}": c for i, c in enumerate(curvatures)})
     return score, curvatures
