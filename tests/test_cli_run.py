@@ -80,6 +80,17 @@ def test_train_evaluate_and_predict_in_processes_of_their_own(folder):
     assert err == "hgcn: Expected 4 features, as the network was trained on, got 0.\n"
 
 
+def test_seeds_are_trained_in_processes_of_their_own(folder):
+    words = ["train", "edges.csv", "--features", "nodes.csv", "--labels", "side", *TRAIN]
+    done = process(*words, "--task", "link", "--seeds", "2", "--out", "seeds", cwd=folder)
+    out, err = done.communicate(timeout=300)
+    assert done.returncode == 0, err
+    assert re.search(r"ROC AUC \*? .*\d\d\.\d\d ± \d+\.\d\d", out)
+    runs = [load_run(folder / "seeds" / f"seed-{seed}") for seed in (0, 1)]
+    assert same_weights(runs[0], load_run(folder / "links"))
+    assert not same_weights(*runs)
+
+
 def wait_for(condition, running):
     limit = time.monotonic() + 200
     while not condition() and running.poll() is None and time.monotonic() < limit:
