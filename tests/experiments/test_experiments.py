@@ -15,7 +15,7 @@ from hgcn.errors import RunError
 from hgcn.experiments import EXPERIMENTS, Cell, Store, paper
 from hgcn.experiments.cells import INDUCTIVE, SHALLOW, VARIANTS
 from hgcn.experiments.reproduce import missing, reproduce, seconds_left
-from hgcn.experiments.tables import blocks, table1_markdown, value
+from hgcn.experiments.tables import blocks, summary_markdown, table1_markdown, value
 from hgcn.prepare import preset
 
 ROOT = Path(__file__).parents[2]
@@ -109,6 +109,21 @@ def test_what_is_in_the_store_is_not_run_again(tmp_path: Path) -> None:
 def test_missing_cells_are_shown_as_missing(tmp_path: Path) -> None:
     table = table1_markdown(Store(tmp_path / "none.jsonl"), seeds=10)
     assert table.count("missing") == len(EXPERIMENTS["table1"]())
+
+
+def test_the_summary_has_what_was_run(tmp_path: Path) -> None:
+    cells = {cell.name: cell for cell in EXPERIMENTS["table1"]()}
+    store = Store(tmp_path / "runs.jsonl")
+    for name, score in (("hgcn/cora/link", 0.9), ("gcn/cora/link", 0.8), ("gat/cora/node", 0.7)):
+        store.add(record(cells[f"table1/{name}"], 0, score))
+    assert summary_markdown(store, seeds=1).splitlines() == [
+        "|  | Cora LP |",
+        "| --- | --: |",
+        "| GCN | 80.0 ± 0.0 |",
+        "| GAT | missing |",
+        "| HGCN | **90.0 ± 0.0** |",
+        "| *HGCN in the paper* | *92.9* |",
+    ]
 
 
 def test_a_small_reproduction_runs_and_fills_its_cell(tmp_path: Path) -> None:

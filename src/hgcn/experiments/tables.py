@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,6 @@ from hgcn.experiments.cells import (
     Cell,
     ablation,
     curvature,
-    legacy,
     table1,
 )
 from hgcn.experiments.store import Store
@@ -64,34 +63,70 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+Column = tuple[str, str]
+"""A dataset and a task."""
+
+
+class Scores:
+    """The values of a table, by method and column."""
+
+    def __init__(self, store: Store, cells: Sequence[Cell], seeds: int) -> None:
+        self.seeds = seeds
+        self.cells = {(c.row, (c.dataset, c.task)): c for c in cells}
+        self.values = {key: value(store, cell, seeds) for key, cell in self.cells.items()}
+        self.columns = [column for column in SOURCES if any(key[1] == column for key in self.cells)]
+
+    def of_column(self, column: Column) -> dict[str, float]:
+        """The means that there are, by method."""
+        return {row: v.mean for (row, at), v in self.values.items() if at == column and v}
+
+    def line(self, model: str, columns: Sequence[Column]) -> list[str]:
+        """The row of a method; the best of each column is bold."""
+        entries = []
+        for column in columns:
+            best = max(self.of_column(column).values(), default=None)
+            meant = (model, column) in self.cells
+            entries.append(_entry(self.values.get((model, column)), best, meant, self.seeds))
+        return [METHODS[model], *entries]
+
+    def reduction(self, column: Column) -> str:
+        """How much smaller the error of HGCN is than that of the best Euclidean method."""
+        means = self.of_column(column)
+        others = [mean for row, mean in means.items() if row not in HYPERBOLIC]
+        if "hgcn" not in means or not others:
+            return ""
+        return f"{100 * ((100 - means['hgcn']) / (100 - max(others)) - 1):+.1f} %"
+
+
+def _published(model: str, columns: Sequence[Column], title: str = "*paper*") -> list[str]:
+    numbers = [paper.TABLE1.get((model, *column)) for column in columns]
+    return [title, *[f"*{number:.1f}*" if number is not None else "" for number in numbers]]
+
+
+def _header(columns: Sequence[Column]) -> list[str]:
+    return ["", *[f"{TITLES[d]} {'LP' if t == 'link' else 'NC'}" for d, t in columns]]
+
+
 def table1_markdown(store: Store, seeds: int, protocol: str = "clean") -> str:
     """Table 1, ours and the paper's, with the reduction of the error against the best other."""
-    cells = {(c.row, c.dataset, c.task): c for c in (table1() if protocol == "clean" else legacy())}
-    columns = [column for column in SOURCES if any(key[1:] == column for key in cells)]
-    values = {key: value(store, cell, seeds) for key, cell in cells.items()}
-    best = {
-        column: max(
-            (v.mean for key, v in values.items() if key[1:] == column and v is not None),
-            default=None,
-        )
-        for column in columns
-    }
+    scores = Scores(store, table1(protocol), seeds)
+    columns = scores.columns
     rows = []
     for model in _order():
-        line = [METHODS[model]]
-        for column in columns:
-            entry = values.get((model, *column))
-            line.append(_entry(entry, best[column], (model, *column) in cells, seeds))
-        rows.append(line)
-        published = [paper.TABLE1.get((model, *column)) for column in columns]
-        rows.append(
-            ["*paper*", *[f"*{number:.1f}*" if number is not None else "" for number in published]]
-        )
-    rows.append(["error reduction", *[_reduction(values, column) for column in columns]])
+        rows += [scores.line(model, columns), _published(model, columns)]
+    rows.append(["error reduction", *[scores.reduction(column) for column in columns]])
     rows.append(["delta", *[_delta(SOURCES[column]) for column in columns]])
     rows.append(["*paper*", *[f"*{paper.DELTA[dataset]:g}*" for dataset, _ in columns]])
-    header = ["", *[f"{TITLES[d]} {'LP' if t == 'link' else 'NC'}" for d, t in columns]]
-    return markdown(header, rows)
+    return markdown(_header(columns), rows)
+
+
+def summary_markdown(store: Store, seeds: int) -> str:
+    """Table 1 in short: the methods and columns that have results, and the paper's HGCN."""
+    scores = Scores(store, table1(), seeds)
+    columns = [column for column in scores.columns if "hgcn" in scores.of_column(column)]
+    run = {row for (row, _), entry in scores.values.items() if entry}
+    rows = [scores.line(model, columns) for model in _order() if model in run]
+    return markdown(_header(columns), [*rows, _published("hgcn", columns, "*HGCN in the paper*")])
 
 
 def _order() -> list[str]:
@@ -105,18 +140,6 @@ def _entry(entry: Value | None, best: float | None, meant: bool, seeds: int) -> 
     if best is not None and entry.mean >= best - 0.05:
         text = f"**{text}**"
     return text if entry.seeds == seeds else f"{text} ({entry.seeds})"
-
-
-def _reduction(values: Mapping[tuple[str, str, str], Value | None], column: tuple[str, str]) -> str:
-    ours = values.get(("hgcn", *column))
-    others = [
-        v.mean
-        for key, v in values.items()
-        if key[1:] == column and key[0] not in HYPERBOLIC and v is not None
-    ]
-    if ours is None or not others:
-        return ""
-    return f"{100 * ((100 - ours.mean) / (100 - max(others)) - 1):+.1f} %"
 
 
 def _delta(source: str) -> str:
@@ -207,9 +230,10 @@ def datasets_markdown() -> str:
 
 
 def blocks(store: Store, seeds: int) -> dict[str, Any]:
-    """All tables by the name of their place in docs/results.md."""
+    """All tables by the name of their place in docs/results.md and README.md."""
     return {
         "table1": table1_markdown(store, seeds),
+        "summary": summary_markdown(store, seeds),
         "legacy": table1_markdown(store, seeds, "legacy"),
         "ablation": ablation_markdown(store, seeds),
         "curvature": curvature_markdown(store, seeds),
