@@ -120,6 +120,9 @@ class Config:
     )  # fmt: skip
     attention: bool | None = _setting(None, "weight neighbours by attention", group="model")
     heads: int | None = _setting(None, "attention heads", group="model", low=1)
+    trainable_self: bool | None = _setting(
+        None, "learn how much of its own point a node keeps", group="model"
+    )
     bias: bool | None = _setting(None, "learn biases", group="model")
 
     r: float = _setting(2.0, "Fermi-Dirac: squared distance of even odds", group="decoder")

@@ -16,7 +16,7 @@ from hgcn.text import near_miss
 
 MODEL_OPTIONS = (
     "layers", "dropout", "act", "last_act", "c", "trainable_c", "aggregation", "attention", "heads",
-    "bias",
+    "trainable_self", "bias",
 )  # fmt: skip
 """Settings that not every model has."""
 

@@ -278,3 +278,42 @@ def run(
     conv = HGCNConv(2, 2)
     x = torch.ones(4, 2) if x is None else x
     return conv(x, torch.tensor(edges or [[0, 1], [1, 2]]), weight)
+
+
+@pytest.mark.parametrize("attention", [True, False])
+@pytest.mark.parametrize("aggregation", AGGREGATIONS)
+def test_a_node_keeps_a_share_of_its_own_point(aggregation: str, attention: bool) -> None:
+    options = {"c": 0.7, "aggregation": aggregation, "attention": attention, "heads": 2}
+    conv = HGCNConv(5, 3, trainable_self=True, **options).double()
+    plain = HGCNConv(5, 3, **options).double()
+    plain.load_state_dict({k: v for k, v in conv.state_dict().items() if k != "self_share"})
+    x = torch.randn(NODES, 5, dtype=torch.float64)
+    twice = torch.cat((EDGES, torch.tensor([[2], [2]])), dim=1)  # two self-loops at node 2
+    out, (edges, weights) = conv(x, twice, return_attention_weights=True)
+    _, (_, before) = plain(x, twice, return_attention_weights=True)
+    kept = 1 / (1 + math.exp(2))
+    loop = (edges[0] == edges[1]).double() / torch.where(edges[1] == 2, 2.0, 1.0)
+    expected = (1 - kept) * before + kept * loop.unsqueeze(-1)
+    torch.testing.assert_close(weights, expected)
+
+    given = HGCNConv(5, 3, **{**options, "attention": False}, add_self_loops=False).double()
+    given.linear.load_state_dict(conv.linear.state_dict())
+    torch.testing.assert_close(out, given(x, edges, edge_weight=weights.mean(-1)))
+
+    out.sum().backward()
+    assert conv.self_share is not None
+    assert conv.self_share.grad is not None
+    assert conv.self_share.grad.abs() > 1e-6
+
+
+def test_nobody_to_keep_needs_no_share() -> None:
+    """Targets that are not among the sources have no self-loop: their weights add up to one."""
+    conv = HGCNConv(5, 3, trainable_self=True, attention=False)
+    edges = torch.tensor([[0, 1, 0, 0], [0, 0, 1, 3]])
+    x = torch.randn(2, 5), torch.randn(4, 5)
+    out, (edges, weights) = conv(x, edges, return_attention_weights=True)
+    assert out.isfinite().all()
+    total = torch.zeros(4).index_add(0, edges[1], weights[:, 0])
+    torch.testing.assert_close(total, torch.tensor([1.0, 1.0, 0.0, 1.0]))
+    with pytest.raises(ModelError, match="Expected `add_self_loops`"):
+        HGCNConv(5, 3, trainable_self=True, add_self_loops=False)

@@ -40,6 +40,7 @@ class HGCN(Encoder):
             :class:`~hgcn.nn.HGCNConv`.
         attention: whether neighbours are weighted by attention, or else evenly.
         heads: number of attention heads.
+        trainable_self: whether each layer learns how much of its own point a node keeps.
         dropout: probability with which an entry of :math:`W^\ell` is zeroed in training
             (DropConnect).
         bias: whether to learn biases.
@@ -66,6 +67,7 @@ class HGCN(Encoder):
         aggregation: str = "local",
         attention: bool = True,
         heads: int = 1,
+        trainable_self: bool = False,
         dropout: float = 0.0,
         bias: bool = True,
         act: Activation = "relu",
@@ -84,6 +86,7 @@ class HGCN(Encoder):
                 aggregation=aggregation,
                 attention=attention,
                 heads=heads,
+                trainable_self=trainable_self,
                 dropout=dropout,
                 bias=bias,
                 act=last_act if layer == layers else act,

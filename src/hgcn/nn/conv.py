@@ -17,6 +17,9 @@ from hgcn.nn.attention import NeighbourAttention
 from hgcn.nn.linear import HypLinear
 from hgcn.text import one_of
 
+START = 2.0
+"""The share of its own point that a node keeps starts at sigmoid(-START)."""
+
 
 class HGCNConv(nn.Module):
     r"""Hyperbolic graph convolution of Chami et al. (2019).
@@ -47,6 +50,9 @@ class HGCNConv(nn.Module):
         attention: whether weights are attended to. Otherwise they are the edge weights, divided by
             their sum over each neighbourhood.
         heads: number of attention heads; their weights are averaged.
+        trainable_self: whether to learn how much of its own point a node keeps: a share s for the
+            layer, with which the weights become (1 - s) w_ij, and s more for the node itself. It
+            starts at 0.12. Not in the paper.
         dropout: probability with which an entry of :math:`W` is zeroed in training (DropConnect).
         bias: whether to learn a bias.
         act: activation: a name such as ``"relu"``, a function, or ``None`` for the identity.
@@ -77,6 +83,7 @@ class HGCNConv(nn.Module):
         aggregation: str = "local",
         attention: bool = True,
         heads: int = 1,
+        trainable_self: bool = False,
         dropout: float = 0.0,
         bias: bool = True,
         act: Activation = "relu",
@@ -85,6 +92,8 @@ class HGCNConv(nn.Module):
         super().__init__()
         if aggregation not in AGGREGATIONS:
             raise ModelError(one_of("aggregation", aggregation, AGGREGATIONS))
+        if trainable_self and not add_self_loops:
+            raise ModelError("Expected `add_self_loops` for `trainable_self`, got none.")
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.aggregation = aggregation
@@ -93,6 +102,7 @@ class HGCNConv(nn.Module):
             in_channels, out_channels, c=c, trainable_c=trainable_c, bias=bias, dropout=dropout
         )
         self.attention = NeighbourAttention(out_channels, heads=heads) if attention else None
+        self.self_share = nn.Parameter(torch.zeros(())) if trainable_self else None
         self.act = HypActivation(act)
 
     @property
@@ -105,6 +115,8 @@ class HGCNConv(nn.Module):
         self.linear.reset_parameters()
         if self.attention is not None:
             self.attention.reset_parameters()
+        if self.self_share is not None:
+            nn.init.zeros_(self.self_share)
 
     def forward(
         self,
@@ -125,29 +137,32 @@ class HGCNConv(nn.Module):
             num_targets=len(target),
             add_self_loops=self.add_self_loops,
         )
-        weight, share = self._weights(source, target, edge_weight, graph)
+        share = self._shares(source, target, edge_weight, graph)
+        if self.self_share is not None:
+            share = _keep(share, torch.sigmoid(self.self_share - START), graph)
+        weight = share.squeeze(-1) if share.shape[1] == 1 else share.mean(-1)
         aggregate = AGGREGATIONS[self.aggregation]
         out: Tensor = self.act(aggregate(target, source, weight, c, graph))
         self._check_finite(out, x_source, x_target)
         if return_attention_weights:
             edges = torch.stack((graph.source, graph.target))
-            return out, (edges, share if share is not None else weight.unsqueeze(-1))
+            return out, (edges, share)
         return out
 
-    def _weights(
+    def _shares(
         self, source: Tensor, target: Tensor, edge_weight: Tensor | None, graph: Neighbourhoods
-    ) -> tuple[Tensor, Tensor | None]:
+    ) -> Tensor:
+        """A column of weights for each head; they add up to one over each neighbourhood."""
         given = None
         if edge_weight is not None:
             loops = edge_weight.new_ones(len(graph.source) - len(edge_weight))
             given = torch.cat((edge_weight, loops))[graph.order].to(source.dtype)
         if self.attention is not None:
-            share = self.attention(target, source, graph, prior=given)
-            return (share.squeeze(-1) if share.shape[1] == 1 else share.mean(-1)), share
+            return self.attention(target, source, graph, prior=given)
         if given is None:
-            return graph.shares(source.dtype), None
+            return graph.shares(source.dtype).unsqueeze(-1)
         total = given.new_zeros(graph.num_targets).index_add(0, graph.target, given)
-        return given / torch.where(total > 0, total, 1.0)[graph.target], None
+        return (given / torch.where(total > 0, total, 1.0)[graph.target]).unsqueeze(-1)
 
     def _check(
         self, source: Tensor, target: Tensor, edge_index: Tensor, edge_weight: Tensor | None
@@ -189,3 +204,11 @@ class HGCNConv(nn.Module):
     def extra_repr(self) -> str:
         """Shown inside the parentheses of ``print(module)``."""
         return f"{self.in_channels}, {self.out_channels}, aggregation={self.aggregation}"
+
+
+def _keep(share: Tensor, kept: Tensor, graph: Neighbourhoods) -> Tensor:
+    """Give a share of the weights of each neighbourhood to the node itself, if it is in there."""
+    loop = (graph.source == graph.target).to(share.dtype)
+    loops = loop.new_zeros(graph.num_targets).index_add(0, graph.target, loop)[graph.target]
+    loop = loop / loops.clamp(min=1)  # a self-loop may be given twice
+    return share * (1 - kept * loops.clamp(max=1)).unsqueeze(-1) + (kept * loop).unsqueeze(-1)
