@@ -11,7 +11,7 @@ from hgcn.config import Config
 from hgcn.data.graph import csr_matrix
 from hgcn.errors import ConfigError, DataError, RunError
 from hgcn.fitting import fit, fit_seeds, summarise
-from hgcn.prepare import Problem, choose
+from hgcn.prepare import Problem, choose, preset
 from hgcn.run import load_run
 from hgcn.tasks import Task
 from hgcn.train import train
@@ -156,6 +156,17 @@ def test_training_learns(task, sparse):
     assert run.metrics["val"][select] == pytest.approx(max(row[select] for row in run.history))
     assert run.metrics["test"][select] > (0.6 if task == "link" else 0.9)
     assert run.history[-1]["loss"] < run.history[0]["loss"]
+
+
+def test_a_short_run_leaves_out_the_warm_up_of_a_preset():
+    asked = {"task": "node", "model": "gcn"}
+    name, chosen = preset("disease", asked)
+    assert name == "disease-node-gcn"
+    assert chosen["pretrain"] > 3
+    _, short = preset("disease", {**asked, "epochs": 3})
+    assert short == {key: value for key, value in chosen.items() if key != "pretrain"}
+    _, long = preset("disease", {**asked, "epochs": 2000})
+    assert long == chosen
 
 
 def test_many_graphs_are_trained_inductively():

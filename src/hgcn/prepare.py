@@ -171,5 +171,9 @@ def preset(source: object, settings: Mapping[str, Any]) -> tuple[str, dict[str, 
         file = next((file for file in files if file.name == name), None)
         if file is not None:
             with resources.as_file(file) as path:
-                return name.removesuffix(".toml"), read_toml(Path(path))
+                chosen = read_toml(Path(path))
+            epochs = settings.get("epochs")
+            if isinstance(epochs, int) and chosen.get("pretrain", 0) >= epochs:
+                del chosen["pretrain"]  # a warm-up is for longer runs
+            return name.removesuffix(".toml"), chosen
     return "", {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -84,9 +85,10 @@ class Scores:
         """The row of a method; the best of each column is bold."""
         entries = []
         for column in columns:
-            best = max(self.of_column(column).values(), default=None)
+            best = max(self.of_column(column).values(), default=math.inf)
             meant = (model, column) in self.cells
-            entries.append(_entry(self.values.get((model, column)), best, meant, self.seeds))
+            entry = self.values.get((model, column))
+            entries.append(_entry(entry, self.seeds, best) if meant else "–")
         return [METHODS[model], *entries]
 
     def reduction(self, column: Column) -> str:
@@ -133,12 +135,10 @@ def _order() -> list[str]:
     return [name for name in METHODS if name in MODEL_NAMES]
 
 
-def _entry(entry: Value | None, best: float | None, meant: bool, seeds: int) -> str:
+def _entry(entry: Value | None, seeds: int, best: float = math.inf) -> str:
     if entry is None:
-        return "missing" if meant else "–"
-    text = str(entry)
-    if best is not None and entry.mean >= best - 0.05:
-        text = f"**{text}**"
+        return "missing"
+    text = f"**{entry}**" if entry.mean >= best - 0.05 else str(entry)
     return text if entry.seeds == seeds else f"{text} ({entry.seeds})"
 
 
@@ -157,7 +157,7 @@ def ablation_markdown(store: Store, seeds: int) -> str:
         line = [row]
         for dataset in ("disease", "airport"):
             entry = value(store, cells[row, dataset], seeds)
-            line += ["missing" if entry is None else str(entry), f"{paper.ABLATION[row, dataset]}"]
+            line += [_entry(entry, seeds), f"{paper.ABLATION[row, dataset]}"]
         rows.append(line)
     return markdown(["", "Disease LP", "*paper*", "Airport LP", "*paper*"], rows)
 
@@ -165,7 +165,7 @@ def ablation_markdown(store: Store, seeds: int) -> str:
 def curvature_markdown(store: Store, seeds: int) -> str:
     """Figure 4 in numbers: ROC AUC on Disease against a fixed curvature."""
     rows = [
-        [f"c = {cell.row}" if cell.row != "gcn" else "Euclidean GCN", str(entry)]
+        [f"c = {cell.row}" if cell.row != "gcn" else "Euclidean GCN", _entry(entry, seeds)]
         for cell in curvature()
         if (entry := value(store, cell, seeds)) is not None
     ]
