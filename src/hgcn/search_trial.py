@@ -18,7 +18,7 @@ import torch
 from optuna.trial import TrialState
 
 from hgcn.config import Config
-from hgcn.data.splits import LinkPart, LinkSplit, NodeSplit
+from hgcn.data.splits import LinkSplit, NodeSplit
 from hgcn.errors import GraphError, RunError
 from hgcn.prepare import Problem, choose
 from hgcn.search_study import Plan, count_finished, values_of
@@ -46,7 +46,7 @@ def without_test(split: LinkSplit | NodeSplit) -> LinkSplit | NodeSplit:
         return replace(split, test=split.test[:0])
     none = split.test.positives[:, :0]
     train = split.train
-    return replace(split, test=LinkPart(train.messages, train.message_weight, none, none))
+    return replace(split, test=replace(train, positives=none, negatives=none))
 
 
 class Worker:

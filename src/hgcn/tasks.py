@@ -38,6 +38,23 @@ class Input:
             None if weight is None else weight.to(device=device, dtype=dtype),
         )
 
+    def within(self, nodes: Tensor) -> tuple[Input, Tensor]:
+        """Whole graphs by themselves, and the new number of each node, which is -1 for others.
+
+        Args:
+            nodes: the nodes of these graphs, sorted.
+        """
+        place = torch.full((len(self.x),), -1)
+        place[nodes] = torch.arange(len(nodes))
+        edges = place[self.edge_index[0]] >= 0
+        weight = self.edge_weight
+        own = Input(
+            select_rows(self.x, nodes),
+            place[self.edge_index[:, edges]],
+            None if weight is None else weight[edges],
+        )
+        return own, place
+
 
 class Task(ABC):
     """A network in training, with its data.
@@ -95,6 +112,7 @@ class LinkTask(Task):
         self.select = self._select(LINK_SCORES, "roc_auc")
         self.x = x.to(device=self.device, dtype=self.dtype)
         self._inputs: dict[str, Input] = {}
+        self._places: dict[str, Tensor | None] = {}
         self._pairs: dict[str, tuple[Tensor, Tensor]] = {}
         for name in PARTS:
             self._place(name, getattr(split, name))
@@ -103,15 +121,22 @@ class LinkTask(Task):
         self._unit_of_positive, self._unit_of_message = (unit.to(self.device) for unit in units)
 
     def _place(self, name: str, part: LinkPart) -> None:
-        same = name != "train" and part.messages is self.split.train.messages
-        self._inputs[name] = (
-            self._inputs["train"]
-            if same
-            else Input(self.x, part.messages, part.message_weight).to(self.device, self.dtype)
-        )
+        if name != "train" and part.messages is self.split.train.messages:
+            seen, place = self._inputs["train"], self._places["train"]
+        else:
+            seen, place = Input(self.x, part.messages, part.message_weight), None
+            if part.nodes is not None:
+                seen, place = seen.within(part.nodes)
+        self._inputs[name] = seen.to(self.device, self.dtype)
+        self._places[name] = place
         none = part.positives.new_empty(2, 0)
         negatives = none if part.negatives is None else part.negatives
-        self._pairs[name] = part.positives.to(self.device), negatives.to(self.device)
+        self._pairs[name] = self._put(name, part.positives), self._put(name, negatives)
+
+    def _put(self, part: str, pairs: Tensor) -> Tensor:
+        """Pairs of nodes in the numbering of a part, on the device."""
+        place = self._places[part]
+        return (pairs if place is None else place[pairs]).to(self.device)
 
     def loss(self, epoch: int, generator: torch.Generator) -> Tensor:
         """Cross-entropy of hidden edges and of as many other pairs."""
@@ -132,7 +157,7 @@ class LinkTask(Task):
             positives = positives[:, hidden[self._unit_of_positive]]
         z = self.predictor.encode(seen.x, seen.edge_index, seen.edge_weight)
         count = max(1, round(config.negatives * positives.shape[1]))
-        negatives = self.split.sample_negatives(count, generator).to(self.device)
+        negatives = self._put("train", self.split.sample_negatives(count, generator))
         logits = self.predictor.links(z, torch.cat((positives, negatives), dim=1))
         edge, other = logits[: positives.shape[1]], logits[positives.shape[1] :]
         return functional.softplus(-edge).mean() + functional.softplus(other).mean()
@@ -183,16 +208,17 @@ class NodeTask(Task):
         default = "f1" if graph.num_classes == 2 else "accuracy"
         self.select = self._select(NODE_SCORES, default)
         self._parts: dict[str, tuple[Input, Tensor, Tensor]] = {}
-        whole = Input(x, graph.edge_index, graph.edge_weight).to(self.device, self.dtype)
+        whole = Input(x, graph.edge_index, graph.edge_weight)
+        shared = None if split.inductive else whole.to(self.device, self.dtype)
         for name in PARTS:
             nodes = getattr(split, name)
             classes = graph.y[nodes].to(self.device)
-            if split.inductive:
+            seen = shared
+            if seen is None:
                 # Messages never cross from graph to graph, so each part sees its own graphs only.
-                seen, nodes = _own_graphs(x, graph, nodes)
-                self._parts[name] = seen.to(self.device, self.dtype), nodes, classes
-            else:
-                self._parts[name] = whole, nodes.to(self.device), classes
+                own, place = whole.within(_graphs_of(nodes, graph))
+                seen, nodes = own.to(self.device, self.dtype), place[nodes]
+            self._parts[name] = seen, nodes.to(self.device), classes
         self._class_weight = None
         if config.class_weights:
             y = self._parts["train"][2]
@@ -249,19 +275,10 @@ def _top(pairs: Tensor) -> int:
     return int(pairs.max()) if pairs.numel() else 0
 
 
-def _own_graphs(x: Tensor, graph: Graph, nodes: Tensor) -> tuple[Input, Tensor]:
-    """The graphs that some nodes belong to, renumbered, and the nodes in that numbering."""
+def _graphs_of(nodes: Tensor, graph: Graph) -> Tensor:
+    """All nodes of the graphs that some nodes belong to."""
     if graph.graph_ids is None:
         raise ConfigError("Expected `graph_ids` for an inductive split, got none.")
     chosen = torch.zeros(graph.num_graphs, dtype=torch.bool)
     chosen[graph.graph_ids[nodes]] = True
-    inside = chosen[graph.graph_ids]
-    place = inside.cumsum(0) - 1
-    edges = inside[graph.edge_index[0]]
-    weight = graph.edge_weight
-    seen = Input(
-        select_rows(x, inside.nonzero()[:, 0]),
-        place[graph.edge_index[:, edges]],
-        None if weight is None else weight[edges],
-    )
-    return seen, place[nodes]
+    return chosen[graph.graph_ids].nonzero()[:, 0]

@@ -139,11 +139,13 @@ def test_attention_survives_huge_scores_and_zero_priors() -> None:
         assert share.isfinite().all()
 
 
+@pytest.mark.parametrize(("rows", "columns", "share"), [(20, 30, 0.1), (5000, 9, 0.5)])
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
-def test_sparse_product() -> None:
-    dense = torch.randn(20, 30, dtype=torch.float64) * (torch.rand(20, 30) < 0.1)
-    weight = torch.randn(4, 30, dtype=torch.float64, requires_grad=True)
-    probe = torch.randn(20, 4, dtype=torch.float64)
+def test_sparse_product(rows: int, columns: int, share: float) -> None:
+    """Both ways to the gradient: by columns, and where these are few, by parts of the rows."""
+    dense = torch.randn(rows, columns, dtype=torch.float64) * (torch.rand(rows, columns) < share)
+    weight = torch.randn(4, columns, dtype=torch.float64, requires_grad=True)
+    probe = torch.randn(rows, 4, dtype=torch.float64)
     (expected,) = torch.autograd.grad((probe * (dense @ weight.T)).sum(), weight)
     for x in (dense.to_sparse_coo(), dense.to_sparse_csr()):
         torch.testing.assert_close(kernels.sparse_product(x, weight), dense @ weight.T)

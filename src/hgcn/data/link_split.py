@@ -36,12 +36,14 @@ class LinkPart:
         message_weight: their weights, where the graph has weights.
         positives: edges to be predicted, each once, ``[2, M]``.
         negatives: pairs without an edge to tell them from; None in training, which draws new ones.
+        nodes: the nodes of the part's own graphs, sorted; None if all parts are of one graph.
     """
 
     messages: Tensor
     message_weight: Tensor | None
     positives: Tensor
     negatives: Tensor | None
+    nodes: Tensor | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -118,7 +120,9 @@ def links_by_graph(
         # As many in each graph as it has positives: else one could tell them by their graph.
         counts = torch.bincount(graph_ids[positives[0]])
         negatives = None if code == TRAIN else free.distinct(counts, generator)
-        parts.append(LinkPart(*edges.messages(shown, ids >= 0), positives, negatives))
+        messages = edges.messages(shown, ids >= 0)
+        nodes = (ids >= 0).nonzero()[:, 0]
+        parts.append(LinkPart(*messages, positives, negatives, nodes))
         samplers.append(free)
     train, val, test = parts
     return LinkSplit(train, val, test, "clean", inductive=True, non_edges=samplers[TRAIN])

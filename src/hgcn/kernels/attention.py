@@ -184,6 +184,28 @@ def sum_forward(
 
 
 @njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
+def sum_into_few(
+    x: Floats, weight: Floats, start: Ints, other: Ints, bounds: Ints, out: Floats
+) -> None:
+    """out[part, j] = sum of weight[e] x_i over the edges of the part's rows i that end in j.
+
+    All is read in order; ``out[part]`` should be small enough to stay near the processor.
+    """
+    d = x.shape[1]
+    for part in prange(len(bounds) - 1):
+        out[part] = 0
+        mine = np.empty(d, x.dtype)
+        for i in range(bounds[part], bounds[part + 1]):
+            for k in range(d):
+                mine[k] = x[i, k]
+            for e in range(start[i], start[i + 1]):
+                w = weight[e]
+                j = other[e]
+                for k in range(d):
+                    out[part, j, k] += w * mine[k]
+
+
+@njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
 def edge_dots(x: Floats, y: Floats, start: Ints, other: Ints, bounds: Ints, out: Floats) -> None:
     """out_e = x_i . y_j for the edges in the order of the rows."""
     d = x.shape[1]

@@ -29,6 +29,9 @@ _threads = torch.get_num_threads()
 _MAX_THREADS: int = numba.get_num_threads()
 torch.set_num_threads(_threads)
 
+FEW = 8
+"""Entries for each column and part from which on it pays to sum parts by themselves."""
+
 
 def translate(v: Tensor, bias: Tensor, c: Tensor) -> Tensor:
     """``geometry.translate(v, bias, c=c)`` for points ``[n, d]`` and one bias ``[d]``."""
@@ -271,13 +274,23 @@ class _WeightedSum(torch.autograd.Function):
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         _follow_torch()
         x, weight = ctx.saved_tensors
-        rows, columns = ctx.graph.by_target, ctx.graph.by_source
+        rows = ctx.graph.by_target
         grad = _array(grad_out)
-        grad_x = _empty(x)
-        _attention.sum_forward(
-            grad, _array(weight), columns.start, columns.other, columns.edge, columns.bounds,
-            grad_x.numpy(),
-        )  # fmt: skip
+        parts = len(rows.bounds) - 1
+        if FEW * parts * len(x) <= len(weight):
+            # Many entries of few columns, such as words of documents: a sum for each part.
+            sums = x.new_empty(parts, *x.shape)
+            _attention.sum_into_few(
+                grad, _array(weight), rows.start, rows.other, rows.bounds, sums.numpy()
+            )
+            grad_x = sums.sum(0)
+        else:
+            columns = ctx.graph.by_source
+            grad_x = _empty(x)
+            _attention.sum_forward(
+                grad, _array(weight), columns.start, columns.other, columns.edge, columns.bounds,
+                grad_x.numpy(),
+            )  # fmt: skip
         grad_weight = None
         if ctx.needs_input_grad[1]:
             grad_weight = _empty(weight)
