@@ -117,6 +117,16 @@ def test_the_default_space_fits_every_model(model, task):
     choose(graph, config.replace(**lowest))  # raises for a setting that the model lacks
 
 
+def test_agreement_is_searched_where_labels_are_few():
+    graph, config = tree(), Config(task="node")
+    assert "consistency" not in make_space(None, graph, config)
+    nodes = torch.arange(graph.num_nodes)
+    for few, found in ((6, True), (7, False)):
+        split = {"train": nodes[:few], "val": nodes[20:30], "test": nodes[30:]}
+        space = make_space(None, graph.replace(split=split), config)
+        assert ("consistency" in space) == found
+
+
 def test_all_faults_of_a_space_are_told_at_once(tmp_path):
     file = tmp_path / "space.toml"
     file.write_text(

@@ -6,7 +6,7 @@ from hgcn.config import Config
 from hgcn.data.splits import NodeSplit
 from hgcn.errors import ConfigError
 from hgcn.prepare import Problem, choose
-from hgcn.tasks import LinkTask, NodeTask
+from hgcn.tasks import LinkTask, NodeTask, disagreement
 from small_graphs import forest, tree
 
 SMALL = {"dim": 3, "model": "gcn"}
@@ -168,6 +168,40 @@ def test_class_weights_are_the_inverse_frequencies():
     per_node = torch.tensor([weight[k] for k in y.tolist()])
     expected = (losses * per_node).sum() / per_node.sum()
     torch.testing.assert_close(task.loss(1, generator()), expected)
+
+
+def test_consistency_adds_the_disagreement_of_all_nodes():
+    """Checked on the two passes themselves, with the dropout that they had."""
+    task, _ = make(tree(), task="node", consistency=0.7, feature_dropout=0.5)
+    task.predictor.train()
+    torch.manual_seed(5)
+    loss = task.loss(1, generator())
+    torch.manual_seed(5)
+    seen, nodes, y = task._parts["train"]
+    encode, classes = task.predictor.encode, task.predictor.classes
+    first, second = (classes(encode(seen.x, seen.edge_index)) for _ in range(2))
+    p, q = first.softmax(-1), second.softmax(-1)
+    aim = ((p + q) / 2) ** 2
+    aim = aim / aim.sum(-1, keepdim=True)
+    apart = ((p - aim) ** 2).sum(-1).mean() / 2 + ((q - aim) ** 2).sum(-1).mean() / 2
+    labelled = [functional.cross_entropy(view[nodes], y) for view in (first, second)]
+    torch.testing.assert_close(loss, sum(labelled) / 2 + 0.7 * apart)
+    assert not torch.equal(first, second)
+
+
+def test_disagreement_pulls_towards_a_fixed_aim():
+    """Predictions that agree and are sure cost nothing; the gradient is the one to a constant."""
+    sure = torch.tensor([[[40.0, 0.0]], [[40.0, 0.0]]])
+    assert disagreement(sure) < 1e-12
+    logits = torch.randn(2, 6, 3, dtype=torch.float64, requires_grad=True)
+    p = logits.softmax(-1)
+    aim = p.detach().mean(0) ** 2
+    aim = aim / aim.sum(-1, keepdim=True)
+    expected = torch.autograd.grad((p - aim).square().sum(-1).mean(), logits)
+    torch.testing.assert_close(torch.autograd.grad(disagreement(logits), logits), expected)
+    huge = torch.tensor([[[1e4, 0.0]], [[0.0, 1e4]]], requires_grad=True)
+    (gradient,) = torch.autograd.grad(disagreement(huge), huge)
+    assert gradient.isfinite().all()
 
 
 def test_degrees_are_counted_on_messages_only():

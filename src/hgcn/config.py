@@ -160,6 +160,10 @@ class Config:
     link_regulariser: float = _setting(
         0.0, "nodes: weight of the link prediction loss that is added", group="training", low=0
     )
+    consistency: float = _setting(
+        0.0, "nodes: weight of the agreement of predictions, labelled or not, when dropout is "
+        "drawn anew", group="training", low=0,
+    )  # fmt: skip
     pretrain: int = _setting(
         0, "nodes: epochs of link prediction before the classes", group="training", low=0
     )

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from hgcn.config import TYPES, Config, check_names, read_toml
+from hgcn.data.node_split import NodeSplit
 from hgcn.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ LINK: Mapping[str, Any] = MappingProxyType(
 NODE: Mapping[str, Any] = MappingProxyType(
     {
         "link_regulariser": {"low": 1e-2, "high": 1.0, "log": True, "zero": True},
+        "consistency": {"low": 0.1, "high": 3.0, "log": True, "zero": True},
         "pretrain": [0, 50, 100],
         "class_weights": [False, True],
     }
@@ -141,6 +143,8 @@ def make_space(given: Mapping[str, Any] | str | Path | None, graph: Graph, confi
         # A warm-up is for runs that are much longer.
         if config.task == "node" and config.epochs <= 4 * max(NODE["pretrain"]):
             del table["pretrain"]
+        if config.task == "node" and not _few_labels(graph, config):
+            del table["consistency"]
     elif isinstance(given, str | Path):
         table, where = read_toml(given), f"In {given}:\n"
     else:
@@ -163,6 +167,14 @@ def make_space(given: Mapping[str, Any] | str | Path | None, graph: Graph, confi
             f"{', '.join(table)}."
         )
     return space
+
+
+def _few_labels(graph: Graph, config: Config) -> bool:
+    """Whether a tenth of the nodes or less are for training: then the others can teach."""
+    from hgcn.prepare import Problem, choose
+
+    split = Problem(graph, choose(graph, config)).split
+    return isinstance(split, NodeSplit) and 10 * len(split.train) <= graph.num_nodes
 
 
 def parse_space(table: Mapping[str, Any]) -> Space:

@@ -19,6 +19,8 @@ from hgcn.predictor import Predictor
 from hgcn.text import one_of
 
 PARTS = ("train", "val", "test")
+TEMPERATURE = 0.5
+"""Below 1 it makes the prediction that two passes should agree on surer than their mean."""
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,9 @@ class Task(ABC):
     def metrics(self, part: str) -> dict[str, float]:
         """All scores of a part."""
 
+    def _encode(self, seen: Input) -> Tensor:
+        return self.predictor.encode(seen.x, seen.edge_index, seen.edge_weight)
+
     def _select(self, known: Any, default: str) -> str:
         if self.config.select is None:
             return default
@@ -155,7 +160,7 @@ class LinkTask(Task):
                 seen.x, seen.edge_index[:, open_], None if weight is None else weight[open_]
             )
             positives = positives[:, hidden[self._unit_of_positive]]
-        z = self.predictor.encode(seen.x, seen.edge_index, seen.edge_weight)
+        z = self._encode(seen)
         count = max(1, round(config.negatives * positives.shape[1]))
         negatives = self._put("train", self.split.sample_negatives(count, generator))
         logits = self.predictor.links(z, torch.cat((positives, negatives), dim=1))
@@ -166,7 +171,7 @@ class LinkTask(Task):
     def outputs(self, part: str) -> tuple[Tensor, Tensor]:
         """Logits of the edges of a part, and of its fixed negatives."""
         seen = self._inputs[part]
-        z = self.predictor.encode(seen.x, seen.edge_index, seen.edge_weight)
+        z = self._encode(seen)
         positives, negatives = self._pairs[part]
         logits = self.predictor.links(z, torch.cat((positives, negatives), dim=1))
         return logits[: positives.shape[1]], logits[positives.shape[1] :]
@@ -182,7 +187,11 @@ class LinkTask(Task):
 
 @final
 class NodeTask(Task):
-    """Node classification by cross-entropy, with link prediction before or beside it if asked for.
+    """Node classification by cross-entropy, with more to learn from if asked for.
+
+    Link prediction may come before or beside it. With few labels, the predictions of all nodes may
+    be asked to agree between two passes with different dropout (``consistency``): both should come
+    near to their mean, made surer.
 
     Args:
         x: features of all nodes.
@@ -226,19 +235,28 @@ class NodeTask(Task):
             self._class_weight = (len(y) / (graph.num_classes * count)).to(self.dtype)
 
     def loss(self, epoch: int, generator: torch.Generator) -> Tensor:
-        """Cross-entropy of the training nodes, and the loss of link prediction where asked for."""
+        """Cross-entropy of the training nodes, disagreement, and the loss of link prediction."""
         if self.links is not None and epoch <= self.warm_up:
             return self.links.loss(epoch, generator)
-        logits, y = self._logits("train")
-        loss = functional.cross_entropy(logits, y, weight=self._class_weight)
+        if self.config.consistency:
+            loss = self._consistent_loss()
+        else:
+            loss = functional.cross_entropy(*self._logits("train"), weight=self._class_weight)
         if self.links is not None and self.config.link_regulariser:
             loss = loss + self.config.link_regulariser * self.links.loss(epoch, generator)
         return loss
 
+    def _consistent_loss(self) -> Tensor:
+        """Mean cross-entropy of two passes over all nodes, and how much these disagree."""
+        seen, nodes, y = self._parts["train"]
+        logits = torch.stack([self.predictor.classes(self._encode(seen)) for _ in range(2)])
+        labelled = logits[:, nodes].flatten(0, 1)
+        loss = functional.cross_entropy(labelled, y.repeat(2), weight=self._class_weight)
+        return loss + self.config.consistency * disagreement(logits)
+
     def _logits(self, part: str) -> tuple[Tensor, Tensor]:
         seen, nodes, y = self._parts[part]
-        z = self.predictor.encode(seen.x, seen.edge_index, seen.edge_weight)
-        return self.predictor.classes(z[nodes]), y
+        return self.predictor.classes(self._encode(seen)[nodes]), y
 
     @torch.no_grad()
     def outputs(self, part: str) -> tuple[Tensor, Tensor]:
@@ -252,6 +270,16 @@ class NodeTask(Task):
     def metrics(self, part: str) -> dict[str, float]:
         """Accuracy, F1 and macro F1."""
         return node_metrics(*self.outputs(part))
+
+
+def disagreement(logits: Tensor) -> Tensor:
+    """Mean squared distance of predictions from their mean, made surer; logits are [views, n, k].
+
+    The mean is a fixed aim: no gradient flows into it.
+    """
+    predicted = logits.softmax(-1)
+    aim = (predicted.detach().mean(0).log() / TEMPERATURE).softmax(-1)
+    return (predicted - aim).square().sum(-1).mean()
 
 
 def _units(part: LinkPart) -> tuple[Tensor, Tensor]:
