@@ -163,7 +163,7 @@ REGULARISED = {
     },
     "node": {
         "act": "none", "lr": 0.03, "dropout": 0.3, "feature_dropout": 0.8, "weight_decay": 5e-4,
-        "link_regulariser": 0.5, "consistency": 1.0, "class_weights": True,
+        "link_regulariser": 0.5, "consistency": 2.0, "class_weights": True,
     },
 }  # fmt: skip
 """A start that suits few data with many features."""
