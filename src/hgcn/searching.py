@@ -170,11 +170,16 @@ REGULARISED = {
 
 
 def _starts(plan: Plan) -> list[dict[str, Any]]:
-    """Trials to begin with: the defaults, simpler forms of them, and a regularised one."""
+    """Trials to begin with: the defaults, simpler forms of them, and a regularised one.
+
+    All but the first weight the classes, which makes no difference where these are even.
+    """
     starts = [plan.start] if plan.start else []
     for simpler in ({"act": "none"}, {"attention": False}):
         changes = _possible(simpler, plan)
         starts += [{**start, **changes} for start in starts if changes]
+    weighted = _possible({"class_weights": True}, plan)
+    starts[1:] = [{**start, **weighted} for start in starts[1:]]
     changes = _possible(REGULARISED[plan.config.task or "link"], plan)
     return [*starts, {**plan.start, **changes}] if changes else starts
 
