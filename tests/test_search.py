@@ -217,6 +217,13 @@ def test_given_settings_are_fixed():
         search(tree(), space={"lr": [0.1, 0.2]}, lr=0.02)
 
 
+def test_all_starts_but_the_first_weight_the_classes():
+    trials = search(tree(), task="node", trials=5, **QUICK).trials
+    assert trials["class_weights"].to_list() == [False, True, True, True, True]
+    assert trials["act"].to_list()[:2] == ["relu", "none"]
+    assert trials["attention"].to_list()[:4] == [True, True, False, False]
+
+
 def test_a_search_that_goes_on_ends_as_one_without_a_break(tmp_path):
     def run(trials, storage):
         return search(tree(), task="link", trials=trials, space=SPACE, storage=storage, **QUICK)
