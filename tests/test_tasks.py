@@ -3,6 +3,7 @@ import torch
 from torch.nn import functional
 
 from hgcn.config import Config
+from hgcn.data.features import degree_features
 from hgcn.data.splits import NodeSplit
 from hgcn.errors import ConfigError
 from hgcn.prepare import Problem, choose
@@ -20,7 +21,7 @@ def make(graph, **settings):
     encode, links = task.predictor.encode, task.predictor.links
 
     def spy_encode(x, edge_index, edge_weight=None):
-        seen.append({"edges": edge_index, "weight": edge_weight})
+        seen.append({"x": x, "edges": edge_index, "weight": edge_weight})
         return encode(x, edge_index, edge_weight)
 
     def spy_links(z, pairs):
@@ -211,6 +212,18 @@ def test_degrees_are_counted_on_messages_only():
     assert isinstance(task, LinkTask)
     degree = torch.bincount(task.split.train.messages[1], minlength=90)
     torch.testing.assert_close(task.x[:, 1], degree.float().log1p())
+
+
+@pytest.mark.parametrize("graph", [tree(), tree(directed=True), forest((20,) * 8)])
+def test_degrees_of_a_step_do_not_count_hidden_edges(graph):
+    for change in ({}, {"x": None}):
+        task, seen = make(graph.replace(**change), task="link", degree_features=True)
+        task.loss(1, generator())
+        x, edges = seen[0]["x"], seen[0]["edges"]
+        expected = degree_features(edges, len(x), directed=graph.directed)
+        torch.testing.assert_close(x[:, -8:], expected)
+        assert not torch.equal(expected, task._inputs["train"].x[:, -8:])
+        torch.testing.assert_close(x[:, :-8], task._inputs["train"].x[:, :-8])
 
 
 def test_scores_that_do_not_exist_for_the_task_are_refused():

@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from hgcn.config import Config
+from hgcn.data.features import degree_features
 from hgcn.data.graph import Graph, select_rows
 from hgcn.data.splits import LinkPart, LinkSplit, NodeSplit
 from hgcn.errors import ConfigError
@@ -108,7 +109,8 @@ class LinkTask(Task):
 
     In each step a random share of the training edges is hidden from message passing, and these are
     the ones to be predicted: a network that predicts edges which it is shown learns to recognise
-    them, not to predict. A share of 0 gives that classical protocol.
+    them, not to predict. A share of 0 gives that classical protocol. Degrees among the features
+    are counted anew without the hidden edges, for they would tell of them too.
     """
 
     def __init__(self, x: Tensor, split: LinkSplit, predictor: Predictor, config: Config) -> None:
@@ -156,9 +158,9 @@ class LinkTask(Task):
             # A message that belongs to no training pair, a self-loop, is never hidden.
             open_ = torch.cat((~hidden, hidden.new_ones(1)))[self._unit_of_message]
             weight = seen.edge_weight
-            seen = Input(
-                seen.x, seen.edge_index[:, open_], None if weight is None else weight[open_]
-            )
+            edges = seen.edge_index[:, open_]
+            x = self._count_degrees(seen.x, edges) if config.degree_features else seen.x
+            seen = Input(x, edges, None if weight is None else weight[open_])
             positives = positives[:, hidden[self._unit_of_positive]]
         z = self._encode(seen)
         count = max(1, round(config.negatives * positives.shape[1]))
@@ -166,6 +168,12 @@ class LinkTask(Task):
         logits = self.predictor.links(z, torch.cat((positives, negatives), dim=1))
         edge, other = logits[: positives.shape[1]], logits[positives.shape[1] :]
         return functional.softplus(-edge).mean() + functional.softplus(other).mean()
+
+    def _count_degrees(self, x: Tensor, edge_index: Tensor) -> Tensor:
+        """The features, whose last columns are the degrees, with those of other edges."""
+        directed = self.split.non_edges.directed
+        degrees = degree_features(edge_index, len(x), directed=directed)
+        return torch.cat((x[:, : -degrees.shape[1]], degrees.to(x)), dim=1)
 
     @torch.no_grad()
     def outputs(self, part: str) -> tuple[Tensor, Tensor]:

@@ -19,8 +19,9 @@ def degree_features(edge_index: Tensor, num_nodes: int, *, directed: bool = Fals
     degree = torch.bincount(edge_index[1], minlength=num_nodes)
     if directed:
         degree += torch.bincount(edge_index[0], minlength=num_nodes)
-    steps = torch.eye(MAX_DEGREE + 1)[degree.clamp_max(MAX_DEGREE)]
-    return torch.cat((torch.ones(num_nodes, 1), degree[:, None].float().log1p(), steps), dim=1)
+    steps = torch.eye(MAX_DEGREE + 1, device=degree.device)[degree.clamp_max(MAX_DEGREE)]
+    logs = degree[:, None].float().log1p()
+    return torch.cat((torch.ones_like(logs), logs, steps), dim=1)
 
 
 DEGREE_NAMES = (

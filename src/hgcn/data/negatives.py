@@ -29,6 +29,9 @@ class NonEdges:
         directed: whether ``(i, j)`` and ``(j, i)`` are two pairs.
         graph_ids: only pairs within one graph count; nodes with -1 are left out.
         self_pairs: whether a node and itself are a pair; for the legacy protocol only.
+
+    Attributes:
+        directed: as given.
     """
 
     def __init__(
@@ -42,6 +45,7 @@ class NonEdges:
     ) -> None:
         from hgcn.data.pair_kernel import guide  # Numba takes a while to import
 
+        self.directed = directed
         many = graph_ids is not None
         if graph_ids is None:
             graph_ids = torch.zeros(num_nodes, dtype=torch.int64)
