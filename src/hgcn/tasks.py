@@ -117,7 +117,7 @@ class LinkTask(Task):
         super().__init__(predictor, config)
         self.split = split
         self.select = self._select(LINK_SCORES, "roc_auc")
-        self.x = x.to(device=self.device, dtype=self.dtype)
+        self.x = x
         self._inputs: dict[str, Input] = {}
         self._places: dict[str, Tensor | None] = {}
         self._pairs: dict[str, tuple[Tensor, Tensor]] = {}
