@@ -45,7 +45,7 @@ def preset_path(cell: Cell) -> Path:
     return PRESETS / f"{cell.source}-{cell.task}-{cell.row}.toml"
 
 
-def choose_cell(cell: Cell, trials: int) -> str:
+def choose_cell(cell: Cell, trials: int, given: dict[str, Any]) -> str:
     """Search, then let the best few run with more seeds; writes the preset."""
     large = cell.source in LARGE
     torch.set_num_threads(1)
@@ -53,13 +53,14 @@ def choose_cell(cell: Cell, trials: int) -> str:
     graph = load(cell.source)
     fixed: dict[str, Any] = {
         "task": cell.task, "model": cell.row, "patience": PATIENCE,
-        "epochs": TRIAL_EPOCHS if large else EPOCHS,
+        "epochs": TRIAL_EPOCHS if large else EPOCHS, **given,
     }  # fmt: skip
     result = search(graph, trials=trials, seed=0, **fixed)
     done = result.trials.filter(state="complete").sort("value", descending=True)
     best: tuple[float, dict[str, Any]] = (-math.inf, {})
     for row in done.head(1 if large else FINALISTS).iter_rows(named=True):
         settings = {k: rounded(v) for k, v in row.items() if k in TUNABLE and v is not None}
+        settings |= given
         scores = (
             [row["value"]]
             if large
@@ -96,8 +97,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--cells", nargs="+", default=["*"], help="patterns of ROW/DATASET/TASK")
     parser.add_argument("--trials", type=int, default=20)
+    parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="not searched")
     parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args()
+    given = {name: json.loads(value) for name, value in (text.split("=") for text in options.set)}
     cells = {
         f"{cell.row}/{cell.dataset}/{cell.task}": cell
         for pattern in options.cells
@@ -106,7 +109,7 @@ def main() -> None:
     }
     with ProcessPoolExecutor(options.processes, get_context("spawn")) as pool:
         waiting = {
-            pool.submit(choose_cell, cell, options.trials): name
+            pool.submit(choose_cell, cell, options.trials, given): name
             for name, cell in cells.items()
             if not preset_path(cell).exists()
         }

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from hgcn.data.features import (
     DEGREE_NAMES,
+    append_columns,
     column_scales,
     degree_features,
     divide_rows,
@@ -61,7 +61,7 @@ class FeatureMap:
         if self.degrees or x is None:
             edges = graph.edge_index if edge_index is None else edge_index
             more = degree_features(edges, graph.num_nodes, directed=graph.directed)
-            x = more if x is None else torch.cat((x.to_dense(), more), dim=1)
+            x = more if x is None else append_columns(x, more)
         return x
 
     def _normalise(self, x: Tensor) -> Tensor:

@@ -34,7 +34,11 @@ COMMON: Mapping[str, Any] = MappingProxyType(
     }
 )
 LINK: Mapping[str, Any] = MappingProxyType(
-    {"hidden_share": [0.0, 0.1, 0.3, 0.5], "trainable_decoder": [False, True]}
+    {
+        "hidden_share": [0.0, 0.1, 0.3, 0.5],
+        "trainable_decoder": [False, True],
+        "degree_features": [False, True],
+    }
 )
 NODE: Mapping[str, Any] = MappingProxyType(
     {
@@ -157,9 +161,9 @@ def make_space(given: Mapping[str, Any] | str | Path | None, graph: Graph, confi
     absent = {name for name in MODEL_OPTIONS if name not in options}
     if "layers" not in options:
         # Such a model learns a vector for each node and has no use for features.
-        absent |= {"normalise", "feature_dropout"}
+        absent |= {"normalise", "feature_dropout", "degree_features"}
     if graph.x is None:
-        absent.add("normalise")
+        absent |= {"normalise", "degree_features"}
     space = {name: spec for name, spec in space.items() if name not in absent}
     if not space:
         raise ConfigError(

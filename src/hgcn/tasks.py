@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from hgcn.config import Config
-from hgcn.data.features import degree_features
+from hgcn.data.features import degree_features, replace_last_columns
 from hgcn.data.graph import Graph, select_rows
 from hgcn.data.splits import LinkPart, LinkSplit, NodeSplit
 from hgcn.errors import ConfigError
@@ -172,8 +172,7 @@ class LinkTask(Task):
     def _count_degrees(self, x: Tensor, edge_index: Tensor) -> Tensor:
         """The features, whose last columns are the degrees, with those of other edges."""
         directed = self.split.non_edges.directed
-        degrees = degree_features(edge_index, len(x), directed=directed)
-        return torch.cat((x[:, : -degrees.shape[1]], degrees.to(x)), dim=1)
+        return replace_last_columns(x, degree_features(edge_index, len(x), directed=directed))
 
     @torch.no_grad()
     def outputs(self, part: str) -> tuple[Tensor, Tensor]:

@@ -10,6 +10,7 @@ from torch import Tensor
 from hgcn.data.convert import as_graph
 from hgcn.data.graph import Graph, csr_matrix, select_rows
 from hgcn.errors import GraphError
+from hgcn.kernels.csr import with_values
 
 MAX_DEGREE = 5
 
@@ -31,6 +32,38 @@ DEGREE_NAMES = (
     f"degree >= {MAX_DEGREE}",
 )
 """The columns of :func:`degree_features`."""
+
+
+def append_columns(x: Tensor, more: Tensor) -> Tensor:
+    """A matrix with more columns; a CSR matrix stays one, and stores each of their entries."""
+    if x.layout != torch.sparse_csr:
+        return torch.cat((x, more), dim=1)
+    (rows, columns), width = x.shape, more.shape[1]
+    crow = x.crow_indices() + width * torch.arange(rows + 1, device=x.device)
+    column, values = x.col_indices(), x.values().to(more.dtype)
+    new_column = column.new_empty(int(crow[-1]))
+    new_values = values.new_empty(int(crow[-1]))
+    last = _last_entries(crow, width)
+    old = torch.ones_like(new_column, dtype=torch.bool).index_fill_(0, last.flatten(), False)
+    new_column[old], new_values[old] = column, values
+    new_column[last] = torch.arange(columns, columns + width, device=x.device)
+    new_values[last] = more
+    return csr_matrix(crow, new_column, new_values, (rows, columns + width))
+
+
+def replace_last_columns(x: Tensor, new: Tensor) -> Tensor:
+    """A matrix with other last columns; in a CSR matrix all their entries must be stored."""
+    width = new.shape[1]
+    if x.layout != torch.sparse_csr:
+        return torch.cat((x[:, :-width], new.to(x)), dim=1)
+    values = x.values().clone()
+    values[_last_entries(x.crow_indices(), width)] = new.to(values)
+    return with_values(x, values)
+
+
+def _last_entries(crow: Tensor, width: int) -> Tensor:
+    """Where the last entries of each row of a CSR matrix are stored."""
+    return crow[1:, None] + torch.arange(-width, 0, device=crow.device)
 
 
 def default_features(graph: Any) -> Graph:

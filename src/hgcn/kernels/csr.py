@@ -129,17 +129,18 @@ def sparse_rows(x: Tensor) -> tuple[Neighbourhoods, Tensor]:
     return found[1]
 
 
-def dropout_sparse(x: Tensor, p: float) -> Tensor:
-    """Zero entries of a sparse matrix at random and scale the others, as dropout does.
-
-    The result shares the order of its entries with ``x``: nothing is sorted again.
-    """
-    graph, values = sparse_rows(x)
-    dropped = torch.nn.functional.dropout(values, p)
+def with_values(x: Tensor, values: Tensor) -> Tensor:
+    """A sparse matrix with other values in the order of its rows: nothing is sorted again."""
+    graph, _ = sparse_rows(x)
     start = torch.cat((graph.degree.new_zeros(1), graph.degree.cumsum(0)))
-    out = torch.sparse_csr_tensor(start, graph.source, dropped, x.shape, check_invariants=False)
-    _cache[out] = (out._version, (graph, dropped))
+    out = torch.sparse_csr_tensor(start, graph.source, values, x.shape, check_invariants=False)
+    _cache[out] = (out._version, (graph, values))
     return out
+
+
+def dropout_sparse(x: Tensor, p: float) -> Tensor:
+    """Zero entries of a sparse matrix at random and scale the others, as dropout does."""
+    return with_values(x, torch.nn.functional.dropout(sparse_rows(x)[1], p))
 
 
 def _check(edge_index: Tensor, num_sources: int, num_targets: int) -> None:
