@@ -117,6 +117,15 @@ def test_the_default_space_fits_every_model(model, task):
     choose(graph, config.replace(**lowest))  # raises for a setting that the model lacks
 
 
+def test_degrees_are_searched_for_links_of_graphs_with_features():
+    graph, link = tree(), Config(task="link")
+    assert "degree_features" in make_space(None, graph, link)
+    assert "degree_features" not in make_space(None, graph, Config(task="node"))
+    assert "degree_features" not in make_space(None, graph.replace(x=None), link)
+    trials = search(graph, task="link", trials=6, model="hgcn", **QUICK).trials
+    assert trials["degree_features"].to_list() == [False] * 5 + [True]
+
+
 def test_agreement_is_searched_where_labels_are_few():
     graph, config = tree(), Config(task="node")
     assert "consistency" not in make_space(None, graph, config)

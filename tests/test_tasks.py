@@ -1,8 +1,10 @@
 import pytest
 import torch
+from scipy.sparse import csr_matrix
 from torch.nn import functional
 
 from hgcn.config import Config
+from hgcn.data.arrays import as_features
 from hgcn.data.features import degree_features
 from hgcn.data.splits import NodeSplit
 from hgcn.errors import ConfigError
@@ -216,14 +218,17 @@ def test_degrees_are_counted_on_messages_only():
 
 @pytest.mark.parametrize("graph", [tree(), tree(directed=True), forest((20,) * 8)])
 def test_degrees_of_a_step_do_not_count_hidden_edges(graph):
-    for change in ({}, {"x": None}):
+    sparse = as_features(csr_matrix(graph.x.clamp_min(0.0).numpy()))
+    for change in ({}, {"x": None}, {"x": sparse}):
         task, seen = make(graph.replace(**change), task="link", degree_features=True)
         task.loss(1, generator())
-        x, edges = seen[0]["x"], seen[0]["edges"]
+        assert seen[0]["x"].layout is task.x.layout
+        x, edges = seen[0]["x"].to_dense(), seen[0]["edges"]
+        before = task._inputs["train"].x.to_dense()
         expected = degree_features(edges, len(x), directed=graph.directed)
         torch.testing.assert_close(x[:, -8:], expected)
-        assert not torch.equal(expected, task._inputs["train"].x[:, -8:])
-        torch.testing.assert_close(x[:, :-8], task._inputs["train"].x[:, :-8])
+        assert not torch.equal(expected, before[:, -8:])
+        torch.testing.assert_close(x[:, :-8], before[:, :-8])
 
 
 def test_scores_that_do_not_exist_for_the_task_are_refused():

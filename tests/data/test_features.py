@@ -20,6 +20,8 @@ from hgcn.data import (
     standardise,
 )
 from hgcn.data.arrays import as_features
+from hgcn.data.features import append_columns, replace_last_columns
+from hgcn.models.linear import product
 
 PEOPLE = """id,age,colour,height
 a,1,red,
@@ -140,6 +142,22 @@ def test_other_nodes_do_not_change_the_scale() -> None:
     assert first.x is not None
     assert second.x is not None
     assert first.x[:2].flatten().tolist() == second.x[:2].flatten().tolist() == [-1.0, 1.0]
+
+
+@pytest.mark.parametrize("full", [0.0, 0.3, 1.0])
+def test_columns_are_added_and_replaced_whether_features_are_sparse_or_not(full: float) -> None:
+    generator = torch.Generator().manual_seed(0)
+    dense = torch.rand(7, 5, generator=generator) * (torch.rand(7, 5, generator=generator) < full)
+    more = torch.rand(7, 3, generator=generator) * torch.tensor([1.0, 0.0, 1.0])
+    for x in (dense, as_features(sparse.csr_matrix(dense.numpy()))):
+        wide = append_columns(x, more)
+        other = replace_last_columns(wide, more + 1)
+        assert wide.layout is other.layout is x.layout
+        torch.testing.assert_close(wide.to_dense(), torch.cat((dense, more), dim=1))
+        torch.testing.assert_close(other.to_dense(), torch.cat((dense, more + 1), dim=1))
+        # What the kernels read is what is stored.
+        weight = torch.rand(4, 8, generator=generator)
+        torch.testing.assert_close(product(other, weight), other.to_dense() @ weight.T)
 
 
 def test_default_features_are_constant_and_degree() -> None:

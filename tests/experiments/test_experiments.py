@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hgcn.cli import main
 from hgcn.commands.reproduce import fill
 from hgcn.config import MODEL_NAMES, Config, read_toml
 from hgcn.data import DATASETS
@@ -154,3 +155,9 @@ def test_printed_tables_are_those_of_the_store(name: str) -> None:
     assert seeds is not None, "the document says for how many seeds its tables are"
     tables = blocks(Store(ROOT / "results" / "runs.jsonl"), int(seeds[1]))
     assert fill(text, tables) == text
+
+
+def test_show_runs_nothing_and_takes_no_cells(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (["--cells", "gcn/*/*"], ["--quick"]):
+        assert main(["reproduce", "table1", "--show", *words]) == 2
+        assert "`--show` runs nothing" in capsys.readouterr().err

@@ -53,6 +53,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Run what is missing, then show the table."""
     if arguments.experiment not in NAMES:
         raise ConfigError(one_of("experiment", arguments.experiment, NAMES))
+    if arguments.show and (arguments.cells or arguments.quick):
+        raise ConfigError("`--cells` and `--quick` say what to run, and `--show` runs nothing.")
     from hgcn.experiments import EXPERIMENTS, Store
     from hgcn.experiments.tables import blocks
 
