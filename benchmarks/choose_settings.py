@@ -34,9 +34,9 @@ from hgcn.search_space import TUNABLE
 from hgcn.searching import search
 
 PRESETS = Path(__file__).parents[1] / "src" / "hgcn" / "presets"
-EPOCHS, TRIAL_EPOCHS, PATIENCE = 1500, 500, 100
+EPOCHS, LARGE_EPOCHS, PATIENCE = 1500, 500, 100
 LARGE = ("pubmed", "disease_m", "tissue_ppi")
-"""Here a trial has at most ``TRIAL_EPOCHS``, and the best one is taken."""
+"""Here training has at most ``LARGE_EPOCHS``, and the best trial is taken."""
 FINALISTS, SEEDS = 3, 3
 """Elsewhere so many of the best trials are trained with so many seeds; their mean decides."""
 
@@ -53,7 +53,7 @@ def choose_cell(cell: Cell, trials: int, given: dict[str, Any]) -> str:
     graph = load(cell.source)
     fixed: dict[str, Any] = {
         "task": cell.task, "model": cell.row, "patience": PATIENCE,
-        "epochs": TRIAL_EPOCHS if large else EPOCHS, **given,
+        "epochs": LARGE_EPOCHS if large else EPOCHS, **given,
     }  # fmt: skip
     result = search(graph, trials=trials, seed=0, **fixed)
     done = result.trials.filter(state="complete").sort("value", descending=True)
@@ -75,7 +75,7 @@ def choose_cell(cell: Cell, trials: int, given: dict[str, Any]) -> str:
         f"# {trials} trials: benchmarks/choose_settings.py.",
         f'task = "{cell.task}"',
         f'model = "{cell.row}"',
-        f"epochs = {EPOCHS}",
+        f"epochs = {fixed['epochs']}",
         *[f"{k} = {json.dumps(v)}" for k, v in settings.items() if v != default[k]],
     ]
     preset_path(cell).write_text("\n".join(lines) + "\n")

@@ -120,8 +120,8 @@ class Config:
     )  # fmt: skip
     attention: bool | None = _setting(None, "weight neighbours by attention", group="model")
     heads: int | None = _setting(None, "attention heads", group="model", low=1)
-    trainable_self: bool | None = _setting(
-        None, "learn how much of its own point a node keeps", group="model"
+    root_weight: bool | None = _setting(
+        None, "map a node's own point apart from its neighbours'", group="model"
     )
     bias: bool | None = _setting(None, "learn biases", group="model")
 

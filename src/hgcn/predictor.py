@@ -16,7 +16,7 @@ from hgcn.text import near_miss
 
 MODEL_OPTIONS = (
     "layers", "dropout", "act", "last_act", "c", "trainable_c", "aggregation", "attention", "heads",
-    "trainable_self", "bias",
+    "root_weight", "bias",
 )  # fmt: skip
 """Settings that not every model has."""
 

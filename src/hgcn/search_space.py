@@ -30,7 +30,7 @@ COMMON: Mapping[str, Any] = MappingProxyType(
         "c": {"low": 0.1, "high": 10.0, "log": True},
         "aggregation": ["local", "origin"],
         "attention": [True, False],
-        "trainable_self": [False, True],
+        "root_weight": [False, True],
     }
 )
 LINK: Mapping[str, Any] = MappingProxyType(

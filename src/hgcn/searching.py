@@ -66,7 +66,7 @@ def search(
     The test part of the data is taken away before the first trial. Settings that are given are
     fixed; the others of the search space vary. Trials that are worse than the median of the others
     after the same number of epochs are stopped early. The first trials are the defaults, simpler
-    forms of them, and two with other features.
+    forms of them, a regularised one, and two for graphs whose edges say most.
 
     With a storage, the search goes on where it was interrupted, and other processes and machines
     may work on it at the same time. One process gives the same result for the same seed.
@@ -167,16 +167,16 @@ REGULARISED = {
     },
 }  # fmt: skip
 """A start that suits few data with many features."""
-MEASURED = {"normalise": "standard", "degree_features": True, "class_weights": True}
-"""A start that suits features which are no words, or say less than the edges do."""
+STRUCTURAL = {"degree_features": True, "root_weight": True, "class_weights": True}
+"""A start that suits features which say less than the edges do."""
+MEASURED = {**STRUCTURAL, "normalise": "standard"}
+"""The same for features which are no words."""
 
 
 def _starts(plan: Plan) -> list[dict[str, Any]]:
-    """Trials to begin with: the defaults, simpler forms of them, and two with other features.
+    """Trials to begin with: the defaults, simpler forms, a regularised one, and two with degrees.
 
-    One of these leaves features out at random, the other has measures in place of words: columns
-    of like spread, and degrees. All but the first weight the classes, which makes no difference
-    where these are even.
+    All but the first weight the classes, which makes no difference where these are even.
     """
     starts = [plan.start] if plan.start else []
     for simpler in ({"act": "none"}, {"attention": False}):
@@ -184,7 +184,7 @@ def _starts(plan: Plan) -> list[dict[str, Any]]:
         starts += [{**start, **changes} for start in starts if changes]
     weighted = _possible({"class_weights": True}, plan)
     starts[1:] = [{**start, **weighted} for start in starts[1:]]
-    for other in (REGULARISED[plan.config.task or "link"], MEASURED):
+    for other in (REGULARISED[plan.config.task or "link"], STRUCTURAL, MEASURED):
         changes = _possible(other, plan)
         starts += [{**plan.start, **changes}] if changes else []
     return starts

@@ -22,6 +22,8 @@ from hgcn.text import one_of
 PARTS = ("train", "val", "test")
 TEMPERATURE = 0.5
 """Below 1 it makes the prediction that two passes should agree on surer than their mean."""
+RAMP = 100
+"""Epochs over which agreement comes to its full weight: at first there are guesses to agree on."""
 
 
 @dataclass(frozen=True)
@@ -198,7 +200,7 @@ class NodeTask(Task):
 
     Link prediction may come before or beside it. With few labels, the predictions of all nodes may
     be asked to agree between two passes with different dropout (``consistency``): both should come
-    near to their mean, made surer.
+    near to their mean, made surer. What is asked grows over the first epochs.
 
     Args:
         x: features of all nodes.
@@ -246,20 +248,21 @@ class NodeTask(Task):
         if self.links is not None and epoch <= self.warm_up:
             return self.links.loss(epoch, generator)
         if self.config.consistency:
-            loss = self._consistent_loss()
+            loss = self._consistent_loss(epoch)
         else:
             loss = functional.cross_entropy(*self._logits("train"), weight=self._class_weight)
         if self.links is not None and self.config.link_regulariser:
             loss = loss + self.config.link_regulariser * self.links.loss(epoch, generator)
         return loss
 
-    def _consistent_loss(self) -> Tensor:
+    def _consistent_loss(self, epoch: int) -> Tensor:
         """Mean cross-entropy of two passes over all nodes, and how much these disagree."""
         seen, nodes, y = self._parts["train"]
         logits = torch.stack([self.predictor.classes(self._encode(seen)) for _ in range(2)])
         labelled = logits[:, nodes].flatten(0, 1)
         loss = functional.cross_entropy(labelled, y.repeat(2), weight=self._class_weight)
-        return loss + self.config.consistency * disagreement(logits)
+        ramp = min(1.0, (epoch - self.warm_up) / RAMP)
+        return loss + ramp * self.config.consistency * disagreement(logits)
 
     def _logits(self, part: str) -> tuple[Tensor, Tensor]:
         seen, nodes, y = self._parts[part]

@@ -84,7 +84,8 @@ def test_local_sum_between_two_sets_of_nodes() -> None:
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 10.0, 50.0])
 def test_translate(scale: float) -> None:
     bias = torch.randn(D, dtype=torch.float64)
-    for b in (bias, torch.zeros_like(bias), 20 * bias):
+    many = points(1.0).flip(0)
+    for b in (bias, torch.zeros_like(bias), 20 * bias, many, points(scale), -points(scale)):
         inputs = [points(scale), b, torch.tensor(0.7, dtype=torch.float64)]
         compare(kernels.translate, inputs, 1e-7)
 
@@ -160,6 +161,7 @@ def test_gradcheck() -> None:
     bias = torch.randn(D, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda v, w, c: kernels.local_sum(v, v, w, c, g), (v, w, c))
     assert torch.autograd.gradcheck(kernels.translate, (v, bias, c))
+    assert torch.autograd.gradcheck(kernels.translate, (v, v.detach().flip(0).requires_grad_(), c))
     assert torch.autograd.gradcheck(lambda v, w: kernels.weighted_sum(v, w, g), (v, w))
 
 

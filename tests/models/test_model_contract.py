@@ -20,7 +20,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("hgcn", {}),
     ("hgcn", {"aggregation": "origin", "c": 0.3, "last_act": "tanh"}),
     ("hgcn", {"aggregation": "centroid", "attention": False, "layers": 3}),
-    ("hgcn", {"aggregation": "origin", "trainable_self": True, "attention": False}),
+    ("hgcn", {"aggregation": "origin", "root_weight": True, "attention": False}),
     ("hgcn", {"aggregation": "frechet", "heads": 2, "layers": 1, "add_self_loops": False}),
     ("hnn", {"c": 2.0}),
     ("mlp", {"act": "elu"}),

@@ -48,7 +48,7 @@ def test_options_are_listed() -> None:
         "layers": 2, "heads": 1, "dropout": 0.0, "act": "relu", "last_act": None,
     }  # fmt: skip
     assert list(options_of("hgcn")) == [
-        "layers", "c", "trainable_c", "aggregation", "attention", "heads", "trainable_self",
+        "layers", "c", "trainable_c", "aggregation", "attention", "heads", "root_weight",
         "dropout", "bias", "act", "last_act", "add_self_loops",
     ]  # fmt: skip
 

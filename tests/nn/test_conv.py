@@ -280,40 +280,35 @@ def run(
     return conv(x, torch.tensor(edges or [[0, 1], [1, 2]]), weight)
 
 
-@pytest.mark.parametrize("attention", [True, False])
+@pytest.mark.parametrize("is_sparse", [True, False])
 @pytest.mark.parametrize("aggregation", AGGREGATIONS)
-def test_a_node_keeps_a_share_of_its_own_point(aggregation: str, attention: bool) -> None:
-    options = {"c": 0.7, "aggregation": aggregation, "attention": attention, "heads": 2}
-    conv = HGCNConv(5, 3, trainable_self=True, **options).double()
+def test_a_root_weight_adds_the_mapped_own_point(aggregation: str, is_sparse: bool) -> None:
+    options = {"c": 0.7, "aggregation": aggregation, "act": None}
+    conv = HGCNConv(5, 3, root_weight=True, **options).double()
     plain = HGCNConv(5, 3, **options).double()
-    plain.load_state_dict({k: v for k, v in conv.state_dict().items() if k != "self_share"})
+    plain.load_state_dict({k: v for k, v in conv.state_dict().items() if not k.startswith("root.")})
+    assert conv.root is not None
+    assert conv.root.curvature is conv.linear.curvature
     x = torch.randn(NODES, 5, dtype=torch.float64)
-    twice = torch.cat((EDGES, torch.tensor([[2], [2]])), dim=1)  # two self-loops at node 2
-    out, (edges, weights) = conv(x, twice, return_attention_weights=True)
-    _, (_, before) = plain(x, twice, return_attention_weights=True)
-    kept = 1 / (1 + math.exp(2))
-    loop = (edges[0] == edges[1]).double() / torch.where(edges[1] == 2, 2.0, 1.0)
-    expected = (1 - kept) * before + kept * loop.unsqueeze(-1)
-    torch.testing.assert_close(weights, expected)
-
-    given = HGCNConv(5, 3, **{**options, "attention": False}, add_self_loops=False).double()
-    given.linear.load_state_dict(conv.linear.state_dict())
-    torch.testing.assert_close(out, given(x, edges, edge_weight=weights.mean(-1)))
-
-    out.sum().backward()
-    assert conv.self_share is not None
-    assert conv.self_share.grad is not None
-    assert conv.self_share.grad.abs() > 1e-6
+    given = x.to_sparse_coo() if is_sparse else x
+    c = conv.curvature()
+    expected = geometry.translate(plain(given, EDGES), x @ conv.root.weight.T, c=c)
+    out = conv(given, EDGES)
+    torch.testing.assert_close(out, expected)
+    out.square().sum().backward()
+    assert all((p.grad is not None and p.grad.abs().max() > 1e-9) for p in conv.parameters())
 
 
-def test_nobody_to_keep_needs_no_share() -> None:
-    """Targets that are not among the sources have no self-loop: their weights add up to one."""
-    conv = HGCNConv(5, 3, trainable_self=True, attention=False)
+def test_a_root_weight_maps_targets_if_they_are_apart_from_sources() -> None:
+    conv = HGCNConv(5, 3, root_weight=True, act=None, add_self_loops=False)
+    assert conv.root is not None
     edges = torch.tensor([[0, 1, 0, 0], [0, 0, 1, 3]])
     x = torch.randn(2, 5), torch.randn(4, 5)
-    out, (edges, weights) = conv(x, edges, return_attention_weights=True)
-    assert out.isfinite().all()
-    total = torch.zeros(4).index_add(0, edges[1], weights[:, 0])
-    torch.testing.assert_close(total, torch.tensor([1.0, 1.0, 0.0, 1.0]))
-    with pytest.raises(ModelError, match="Expected `add_self_loops`"):
-        HGCNConv(5, 3, trainable_self=True, add_self_loops=False)
+    before = conv(x, edges)
+    with torch.no_grad():
+        conv.root.weight.zero_()
+    mean = conv(x, edges)
+    conv.reset_parameters()
+    assert conv.root.weight.abs().sum() > 0
+    assert before.shape == mean.shape == (4, 3)
+    assert not torch.allclose(before, mean)

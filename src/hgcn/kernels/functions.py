@@ -34,8 +34,8 @@ FEW = 8
 
 
 def translate(v: Tensor, bias: Tensor, c: Tensor) -> Tensor:
-    """``geometry.translate(v, bias, c=c)`` for points ``[n, d]`` and one bias ``[d]``."""
-    if _fused(v) and v.dim() == 2:
+    """``geometry.translate(v, bias, c=c)``, fused for points ``[n, d]``, a bias ``[d]`` or many."""
+    if _fused(v) and v.dim() == 2 and bias.shape in (v.shape, v.shape[1:]):
         return _apply(_Translate, v, bias, c)
     return geometry.translate(v, bias, c=c)
 
@@ -168,7 +168,8 @@ class _Translate(torch.autograd.Function):
         _follow_torch()
         out = _empty(v)
         root = math.sqrt(c.item())
-        _hyperbolic.translate_forward(_array(v), _array(bias), root, _chunks(len(v)), out.numpy())
+        rows = _array(bias).reshape(-1, v.shape[1])
+        _hyperbolic.translate_forward(_array(v), rows, root, _chunks(len(v)), out.numpy())
         ctx.save_for_backward(v, bias, c)
         return out
 
@@ -178,12 +179,15 @@ class _Translate(torch.autograd.Function):
         _follow_torch()
         v, bias, c = ctx.saved_tensors
         grad_v, chunks = _empty(v), _chunks(len(v))
-        grad_bias, moment = np.empty((len(chunks) - 1, len(bias))), np.empty(len(chunks) - 1)
+        rows, moment = _array(bias).reshape(-1, v.shape[1]), np.empty(len(chunks) - 1)
+        grad_rows = np.zeros((len(chunks) - 1 if len(rows) == 1 else len(rows), v.shape[1]))
         _hyperbolic.translate_backward(
-            _array(v), _array(bias), math.sqrt(c.item()), chunks, _array(grad_out),
-            grad_v.numpy(), grad_bias, moment,
+            _array(v), rows, math.sqrt(c.item()), chunks, _array(grad_out),
+            grad_v.numpy(), grad_rows, moment,
         )  # fmt: skip
-        return grad_v, bias.new_tensor(grad_bias.sum(0)), _curvature_gradient(moment, c)
+        grad_bias = grad_rows.sum(0) if len(rows) == 1 else grad_rows
+        grad = torch.from_numpy(grad_bias).to(bias.dtype).view_as(bias)
+        return grad_v, grad, _curvature_gradient(moment, c)
 
 
 class _SquaredDistance(torch.autograd.Function):

@@ -627,14 +627,13 @@ def local_backward_columns(
 
 @njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
 def translate_forward(v: Floats, bias: Floats, root: float, bounds: Ints, out: Floats) -> None:
-    """out_i = translate(v_i, bias), one bias for all rows."""
+    """out_i = translate(v_i, bias_i); a ``bias`` of one row is the same for all."""
+    shared = len(bias) == 1
     for part in prange(len(bounds) - 1):
         node, radial = np.empty((BLOCK, 4)), np.empty((BLOCK, 4))
-        t = np.empty((1, len(bias)))
-        for k in range(len(bias)):
-            t[0, k] = root * bias[k]
         for lo in range(bounds[part], bounds[part + 1], BLOCK):
             hi = min(lo + BLOCK, bounds[part + 1])
+            t = root * (bias if shared else bias[lo:hi]).astype(np.float64)
             place(v[lo:hi], root, node, radial)
             walk(v[lo:hi], node, t, root, out[lo:hi])
 
@@ -650,25 +649,26 @@ def translate_backward(
     grad_bias: Doubles,
     moment: Doubles,
 ) -> None:
-    """Gradients of :func:`translate_forward`; ``grad_bias`` and ``moment`` have a row a part."""
-    d = len(bias)
+    """Gradients of :func:`translate_forward`; ``moment`` has a row a part.
+
+    So has ``grad_bias``, which starts at zero, if the bias is the same for all rows.
+    """
+    d, shared = v.shape[1], len(bias) == 1
     for part in prange(len(bounds) - 1):
-        node, radial, t = np.empty((BLOCK, 4)), np.empty((BLOCK, 4)), np.empty((1, d))
-        pull, grad, by_bias = np.empty((BLOCK, d)), np.empty((BLOCK, d)), np.zeros(d)
-        for k in range(d):
-            t[0, k] = root * bias[k]
+        node, radial = np.empty((BLOCK, 4)), np.empty((BLOCK, 4))
+        pull, grad = np.empty((BLOCK, d)), np.empty((BLOCK, d))
         products = 0.0
         for lo in range(bounds[part], bounds[part + 1], BLOCK):
             hi = min(lo + BLOCK, bounds[part + 1])
+            t = root * (bias if shared else bias[lo:hi]).astype(np.float64)
             place(v[lo:hi], root, node, radial)
             products += walk_backward(v[lo:hi], node, radial, t, root, grad_out[lo:hi], pull, grad)
             for b in range(hi - lo):
+                row, own = np.int64(part) if shared else lo + b, 0 if shared else b
                 for k in range(d):
-                    by_bias[k] += pull[b, k]
                     grad_v[lo + b, k] = grad[b, k]
-        for k in range(d):
-            grad_bias[part, k] = root * by_bias[k]
-            products += grad_bias[part, k] * bias[k]
+                    grad_bias[row, k] += root * pull[b, k]
+                    products += pull[b, k] * t[own, k]
         moment[part] = products
 
 

@@ -40,7 +40,7 @@ class HGCN(Encoder):
             :class:`~hgcn.nn.HGCNConv`.
         attention: whether neighbours are weighted by attention, or else evenly.
         heads: number of attention heads.
-        trainable_self: whether each layer learns how much of its own point a node keeps.
+        root_weight: whether a node's own point has a linear map of its own in each layer.
         dropout: probability with which an entry of :math:`W^\ell` is zeroed in training
             (DropConnect).
         bias: whether to learn biases.
@@ -67,7 +67,7 @@ class HGCN(Encoder):
         aggregation: str = "local",
         attention: bool = True,
         heads: int = 1,
-        trainable_self: bool = False,
+        root_weight: bool = False,
         dropout: float = 0.0,
         bias: bool = True,
         act: Activation = "relu",
@@ -86,7 +86,7 @@ class HGCN(Encoder):
                 aggregation=aggregation,
                 attention=attention,
                 heads=heads,
-                trainable_self=trainable_self,
+                root_weight=root_weight,
                 dropout=dropout,
                 bias=bias,
                 act=last_act if layer == layers else act,

@@ -17,9 +17,6 @@ from hgcn.nn.attention import NeighbourAttention
 from hgcn.nn.linear import HypLinear
 from hgcn.text import one_of
 
-START = 2.0
-"""The share of its own point that a node keeps starts at sigmoid(-START)."""
-
 
 class HGCNConv(nn.Module):
     r"""Hyperbolic graph convolution of Chami et al. (2019).
@@ -50,9 +47,9 @@ class HGCNConv(nn.Module):
         attention: whether weights are attended to. Otherwise they are the edge weights, divided by
             their sum over each neighbourhood.
         heads: number of attention heads; their weights are averaged.
-        trainable_self: whether to learn how much of its own point a node keeps: a share s for the
-            layer, with which the weights become (1 - s) w_ij, and s more for the node itself. It
-            starts at 0.12. Not in the paper.
+        root_weight: whether the node's own point has a linear map of its own, whose result is
+            added to the average: :math:`\mathbf{y}_i \oplus^K (W_r \otimes^K \mathbf{x}_i)`. So the
+            layer can tell a node from its neighbours, as ``SAGEConv`` can. Not in the paper.
         dropout: probability with which an entry of :math:`W` is zeroed in training (DropConnect).
         bias: whether to learn a bias.
         act: activation: a name such as ``"relu"``, a function, or ``None`` for the identity.
@@ -83,7 +80,7 @@ class HGCNConv(nn.Module):
         aggregation: str = "local",
         attention: bool = True,
         heads: int = 1,
-        trainable_self: bool = False,
+        root_weight: bool = False,
         dropout: float = 0.0,
         bias: bool = True,
         act: Activation = "relu",
@@ -92,8 +89,6 @@ class HGCNConv(nn.Module):
         super().__init__()
         if aggregation not in AGGREGATIONS:
             raise ModelError(one_of("aggregation", aggregation, AGGREGATIONS))
-        if trainable_self and not add_self_loops:
-            raise ModelError("Expected `add_self_loops` for `trainable_self`, got none.")
         self.in_channels = in_channels
         self.out_channels = out_channels
         self.aggregation = aggregation
@@ -102,7 +97,11 @@ class HGCNConv(nn.Module):
             in_channels, out_channels, c=c, trainable_c=trainable_c, bias=bias, dropout=dropout
         )
         self.attention = NeighbourAttention(out_channels, heads=heads) if attention else None
-        self.self_share = nn.Parameter(torch.zeros(())) if trainable_self else None
+        self.root = None
+        if root_weight:
+            self.root = HypLinear(
+                in_channels, out_channels, c=self.curvature, bias=False, dropout=dropout
+            )
         self.act = HypActivation(act)
 
     @property
@@ -115,8 +114,8 @@ class HGCNConv(nn.Module):
         self.linear.reset_parameters()
         if self.attention is not None:
             self.attention.reset_parameters()
-        if self.self_share is not None:
-            nn.init.zeros_(self.self_share)
+        if self.root is not None:
+            self.root.reset_parameters()
 
     def forward(
         self,
@@ -138,11 +137,12 @@ class HGCNConv(nn.Module):
             add_self_loops=self.add_self_loops,
         )
         share = self._shares(source, target, edge_weight, graph)
-        if self.self_share is not None:
-            share = _keep(share, torch.sigmoid(self.self_share - START), graph)
         weight = share.squeeze(-1) if share.shape[1] == 1 else share.mean(-1)
         aggregate = AGGREGATIONS[self.aggregation]
-        out: Tensor = self.act(aggregate(target, source, weight, c, graph))
+        mean = aggregate(target, source, weight, c, graph)
+        if self.root is not None:
+            mean = kernels.translate(mean, self.root(x_target, c), c)
+        out: Tensor = self.act(mean)
         self._check_finite(out, x_source, x_target)
         if return_attention_weights:
             edges = torch.stack((graph.source, graph.target))
@@ -204,11 +204,3 @@ class HGCNConv(nn.Module):
     def extra_repr(self) -> str:
         """Shown inside the parentheses of ``print(module)``."""
         return f"{self.in_channels}, {self.out_channels}, aggregation={self.aggregation}"
-
-
-def _keep(share: Tensor, kept: Tensor, graph: Neighbourhoods) -> Tensor:
-    """Give a share of the weights of each neighbourhood to the node itself, if it is in there."""
-    loop = (graph.source == graph.target).to(share.dtype)
-    loops = loop.new_zeros(graph.num_targets).index_add(0, graph.target, loop)[graph.target]
-    loop = loop / loops.clamp(min=1)  # a self-loop may be given twice
-    return share * (1 - kept * loops.clamp(max=1)).unsqueeze(-1) + (kept * loop).unsqueeze(-1)
