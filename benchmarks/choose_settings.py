@@ -27,7 +27,7 @@ import torch
 from hgcn.config import Config
 from hgcn.data import Graph, load
 from hgcn.errors import HGCNError
-from hgcn.experiments.cells import Cell, table1
+from hgcn.experiments.cells import INDUCTIVE, Cell, table1
 from hgcn.fitting import run_problem
 from hgcn.prepare import Problem, choose
 from hgcn.search_space import TUNABLE
@@ -36,7 +36,7 @@ from hgcn.searching import search
 PRESETS = Path(__file__).parents[1] / "src" / "hgcn" / "presets"
 EPOCHS, LARGE_EPOCHS, PATIENCE = 1500, 500, 100
 LARGE = ("pubmed", "disease_m", "tissue_ppi")
-"""Here training has at most ``LARGE_EPOCHS``, and the best trial is taken."""
+"""Here a trial has at most ``LARGE_EPOCHS``, so have runs on many graphs; the best is taken."""
 FINALISTS, SEEDS = 3, 3
 """Elsewhere so many of the best trials are trained with so many seeds; their mean decides."""
 
@@ -69,13 +69,14 @@ def choose_cell(cell: Cell, trials: int, given: dict[str, Any]) -> str:
         best = max(best, (statistics.fmean(scores), settings), key=itemgetter(0))
     score, settings = f"{100 * best[0]:.2f}", best[1]
     of = "of one seed" if large else f"the mean of {SEEDS} seeds"
+    extra = "".join(f" --set {k}={json.dumps(v)}" for k, v in given.items())
     default = {setting.name: setting.default for setting in fields(Config)}
     lines = [
         f"# Chosen by the validation {result.score} ({score}, {of}) among",
-        f"# {trials} trials: benchmarks/choose_settings.py.",
+        f"# {trials} trials: benchmarks/choose_settings.py{extra}.",
         f'task = "{cell.task}"',
         f'model = "{cell.row}"',
-        f"epochs = {fixed['epochs']}",
+        f"epochs = {LARGE_EPOCHS if cell.dataset in INDUCTIVE else EPOCHS}",
         *[f"{k} = {json.dumps(v)}" for k, v in settings.items() if v != default[k]],
     ]
     preset_path(cell).write_text("\n".join(lines) + "\n")
@@ -89,6 +90,17 @@ def validation(graph: Graph, settings: dict[str, Any]) -> float:
     return float(metrics["val"][metrics["select"]])
 
 
+def parsed(text: str) -> tuple[str, Any]:
+    """A setting as NAME=VALUE; the value is JSON, or else text."""
+    name, value = text.split("=", 1)
+    if name not in TUNABLE:
+        raise SystemExit(f"Expected one of {', '.join(TUNABLE)} in --set, got {name!r}.")
+    try:
+        return name, json.loads(value)
+    except json.JSONDecodeError:
+        return name, value
+
+
 def rounded(value: Any) -> Any:
     return float(f"{value:.3g}") if isinstance(value, float) else value
 
@@ -100,7 +112,7 @@ def main() -> None:
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="not searched")
     parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
     options = parser.parse_args()
-    given = {name: json.loads(value) for name, value in (text.split("=") for text in options.set)}
+    given = dict(parsed(text) for text in options.set)
     cells = {
         f"{cell.row}/{cell.dataset}/{cell.task}": cell
         for pattern in options.cells

@@ -6,9 +6,11 @@ import polars as pl
 import pytest
 import torch
 from polars.testing import assert_frame_equal
+from scipy.sparse import csr_matrix
 
 from hgcn import search_trial
 from hgcn.config import MODEL_NAMES, Config
+from hgcn.data.arrays import as_features
 from hgcn.data.graph import Graph
 from hgcn.data.splits import split_links, split_nodes
 from hgcn.errors import ConfigError, RunError
@@ -122,8 +124,11 @@ def test_degrees_are_searched_for_links_of_graphs_with_features():
     assert "degree_features" in make_space(None, graph, link)
     assert "degree_features" not in make_space(None, graph, Config(task="node"))
     assert "degree_features" not in make_space(None, graph.replace(x=None), link)
-    trials = search(graph, task="link", trials=6, model="hgcn", **QUICK).trials
-    assert trials["degree_features"].to_list() == [False] * 5 + [True]
+    sparse = graph.replace(x=as_features(csr_matrix(graph.x.clamp_min(0.0).numpy())))
+    trials = search(sparse, task="link", trials=7, model="hgcn", **QUICK).trials
+    assert trials["degree_features"].to_list() == [False] * 5 + [True] * 2
+    assert trials["root_weight"].to_list()[5:] == [True, True]
+    assert trials["normalise"].to_list() == ["row"] * 6 + ["standard"]
 
 
 def test_agreement_is_searched_where_labels_are_few():

@@ -162,7 +162,7 @@ class Config:
     )
     consistency: float = _setting(
         0.0, "nodes: weight of the agreement of predictions, labelled or not, when dropout is "
-        "drawn anew", group="training", low=0,
+        "drawn anew; grows over 100 epochs", group="training", low=0,
     )  # fmt: skip
     pretrain: int = _setting(
         0, "nodes: epochs of link prediction before the classes", group="training", low=0

@@ -66,7 +66,7 @@ def search(
     The test part of the data is taken away before the first trial. Settings that are given are
     fixed; the others of the search space vary. Trials that are worse than the median of the others
     after the same number of epochs are stopped early. The first trials are the defaults, simpler
-    forms of them, a regularised one, and two for graphs whose edges say most.
+    forms of them, and some that suit few data or graphs whose edges say most.
 
     With a storage, the search goes on where it was interrupted, and other processes and machines
     may work on it at the same time. One process gives the same result for the same seed.
@@ -170,11 +170,11 @@ REGULARISED = {
 STRUCTURAL = {"degree_features": True, "root_weight": True, "class_weights": True}
 """A start that suits features which say less than the edges do."""
 MEASURED = {**STRUCTURAL, "normalise": "standard"}
-"""The same for features which are no words."""
+"""The same for sparse features which are no words."""
 
 
 def _starts(plan: Plan) -> list[dict[str, Any]]:
-    """Trials to begin with: the defaults, simpler forms, a regularised one, and two with degrees.
+    """Trials to begin with: the defaults, simpler forms, and some that suit other data.
 
     All but the first weight the classes, which makes no difference where these are even.
     """

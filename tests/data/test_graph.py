@@ -1,5 +1,6 @@
 import copy
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -153,3 +154,23 @@ def test_a_graph_can_be_pickled_and_copied() -> None:
         assert copied.columns["colour"].tolist() == ["red", "blue"]
         assert copied.split is not None
         assert copied.split["train"].tolist() == [1]
+
+
+def test_sparse_features_have_sorted_columns() -> None:
+    edges = torch.tensor([[0], [1]])
+    for crow, columns, fine in (
+        ([0, 2, 2, 3], [0, 3, 1], True),
+        ([0, 0, 0, 0], [], True),
+        ([0, 2, 3, 3], [3, 0, 1], False),
+        ([0, 2, 2, 4], [1, 2, 1, 1], False),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the layout is in beta
+            x = torch.sparse_csr_tensor(
+                crow, columns, torch.ones(len(columns)), (3, 4), check_invariants=False
+            )
+        if fine:
+            assert Graph(edges, 3, x=x).num_features == 4
+        else:
+            with pytest.raises(GraphError, match="columns of each row of a CSR `x` to be sorted"):
+                Graph(edges, 3, x=x)

@@ -90,6 +90,14 @@ def test_translate(scale: float) -> None:
         compare(kernels.translate, inputs, 1e-7)
 
 
+@pytest.mark.parametrize("rows", [1, 129, 2500])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_translate_in_blocks_and_parts(rows: int, dtype: torch.dtype) -> None:
+    v, c = torch.randn(rows, D, dtype=dtype), torch.tensor(0.7, dtype=dtype)
+    for bias in (torch.randn(D, dtype=dtype), torch.randn(rows, D, dtype=dtype)):
+        compare(kernels.translate, [v, bias, c], 1e-9 if dtype == torch.float64 else 1e-4)
+
+
 @pytest.mark.parametrize("scale", [1e-6, 0.05, 1.0, 10.0, 50.0])
 def test_squared_distance(scale: float) -> None:
     v = points(scale)

@@ -40,7 +40,7 @@ def append_columns(x: Tensor, more: Tensor) -> Tensor:
         return torch.cat((x, more), dim=1)
     (rows, columns), width = x.shape, more.shape[1]
     crow = x.crow_indices() + width * torch.arange(rows + 1, device=x.device)
-    column, values = x.col_indices(), x.values().to(more.dtype)
+    column, values = x.col_indices().long(), x.values().to(more.dtype)
     new_column = column.new_empty(int(crow[-1]))
     new_values = values.new_empty(int(crow[-1]))
     last = _last_entries(crow, width)

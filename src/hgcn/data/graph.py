@@ -296,6 +296,16 @@ def _check(graph: Graph) -> None:
         _expect(inside, f"`split[{part!r}]` to hold nodes in 0..{n - 1}", "others")
 
 
+def _sorted_rows(x: Tensor) -> bool:
+    """Whether the columns of each row of a CSR matrix rise; so no entry is there twice."""
+    if x.layout != torch.sparse_csr:
+        return True
+    falls = x.col_indices().diff() <= 0
+    first = x.crow_indices()[1:-1].long()  # where a row begins, columns may fall
+    falls[first[(first > 0) & (first <= len(falls))] - 1] = False
+    return not bool(falls.any())
+
+
 def _check_values(graph: Graph) -> None:
     x, y, weight = graph.x, graph.y, graph.edge_weight
     if x is not None:
@@ -308,6 +318,7 @@ def _check_values(graph: Graph) -> None:
         )
         values = x.values() if x.layout == torch.sparse_csr else x
         _expect(bool(values.isfinite().all()), "`x` to be finite", "NaN or infinite values")
+        _expect(_sorted_rows(x), "the columns of each row of a CSR `x` to be sorted", "others")
         names = graph.feature_names
         _expect(
             names is None or len(names) == x.shape[1],

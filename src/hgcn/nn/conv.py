@@ -50,7 +50,8 @@ class HGCNConv(nn.Module):
         root_weight: whether the node's own point has a linear map of its own, whose result is
             added to the average: :math:`\mathbf{y}_i \oplus^K (W_r \otimes^K \mathbf{x}_i)`. So the
             layer can tell a node from its neighbours, as ``SAGEConv`` can. Not in the paper.
-        dropout: probability with which an entry of :math:`W` is zeroed in training (DropConnect).
+        dropout: probability with which an entry of :math:`W` or :math:`W_r` is zeroed in training
+            (DropConnect).
         bias: whether to learn a bias.
         act: activation: a name such as ``"relu"``, a function, or ``None`` for the identity.
         add_self_loops: whether each node is among its own neighbours. Self-loops in the edge list
