@@ -36,7 +36,9 @@ from hgcn.searching import search
 PRESETS = Path(__file__).parents[1] / "src" / "hgcn" / "presets"
 EPOCHS, LARGE_EPOCHS, PATIENCE = 1500, 500, 100
 LARGE = ("pubmed", "disease_m", "tissue_ppi")
-"""Here a trial has at most ``LARGE_EPOCHS``, so have runs on many graphs; the best is taken."""
+"""Here the best trial is taken as it is, and has at most ``LARGE_EPOCHS``.
+
+On many graphs so have the runs that come after."""
 FINALISTS, SEEDS = 3, 3
 """Elsewhere so many of the best trials are trained with so many seeds; their mean decides."""
 
@@ -92,7 +94,7 @@ def validation(graph: Graph, settings: dict[str, Any]) -> float:
 
 def parsed(text: str) -> tuple[str, Any]:
     """A setting as NAME=VALUE; the value is JSON, or else text."""
-    name, value = text.split("=", 1)
+    name, _, value = text.partition("=")
     if name not in TUNABLE:
         raise SystemExit(f"Expected one of {', '.join(TUNABLE)} in --set, got {name!r}.")
     try:

@@ -36,6 +36,11 @@ def test_torch_is_imported_only_when_needed(statement: str, imports_torch: bool)
     subprocess.run([sys.executable, "-c", check], check=True)
 
 
+def test_data_is_read_without_numba() -> None:
+    check = "import hgcn.data, sys; sys.exit('numba' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0
+
+
 def test_errors_are_one_family() -> None:
     assert issubclass(GeometryError, HGCNError)
     assert issubclass(GeometryError, ValueError)

@@ -10,7 +10,6 @@ from torch import Tensor
 from hgcn.data.convert import as_graph
 from hgcn.data.graph import Graph, csr_matrix, select_rows
 from hgcn.errors import GraphError
-from hgcn.kernels.csr import with_values
 
 MAX_DEGREE = 5
 
@@ -56,6 +55,8 @@ def replace_last_columns(x: Tensor, new: Tensor) -> Tensor:
     width = new.shape[1]
     if x.layout != torch.sparse_csr:
         return torch.cat((x[:, :-width], new.to(x)), dim=1)
+    from hgcn.kernels.csr import with_values  # Numba takes a while to import
+
     values = x.values().clone()
     values[_last_entries(x.crow_indices(), width)] = new.to(values)
     return with_values(x, values)

@@ -318,7 +318,11 @@ def _check_values(graph: Graph) -> None:
         )
         values = x.values() if x.layout == torch.sparse_csr else x
         _expect(bool(values.isfinite().all()), "`x` to be finite", "NaN or infinite values")
-        _expect(_sorted_rows(x), "the columns of each row of a CSR `x` to be sorted", "others")
+        _expect(
+            _sorted_rows(x),
+            "the columns of each row of a CSR `x` to be sorted",
+            "rows that are not",
+        )
         names = graph.feature_names
         _expect(
             names is None or len(names) == x.shape[1],
