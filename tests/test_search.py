@@ -119,11 +119,11 @@ def test_the_default_space_fits_every_model(model, task):
     choose(graph, config.replace(**lowest))  # raises for a setting that the model lacks
 
 
-def test_degrees_are_searched_for_links_of_graphs_with_features():
-    graph, link = tree(), Config(task="link")
-    assert "degree_features" in make_space(None, graph, link)
-    assert "degree_features" not in make_space(None, graph, Config(task="node"))
-    assert "degree_features" not in make_space(None, graph.replace(x=None), link)
+def test_degrees_are_searched_on_graphs_with_features():
+    graph = tree()
+    for task in ("link", "node"):
+        assert "degree_features" in make_space(None, graph, Config(task=task))
+        assert "degree_features" not in make_space(None, graph.replace(x=None), Config(task=task))
     sparse = graph.replace(x=as_features(csr_matrix(graph.x.clamp_min(0.0).numpy())))
     trials = search(sparse, task="link", trials=7, model="hgcn", **QUICK).trials
     assert trials["degree_features"].to_list() == [False] * 5 + [True] * 2

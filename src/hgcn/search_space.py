@@ -27,6 +27,7 @@ COMMON: Mapping[str, Any] = MappingProxyType(
         "layers": {"low": 1, "high": 4},
         "act": ["relu", "elu", "tanh", "none"],
         "normalise": ["none", "row", "standard"],
+        "degree_features": [False, True],
         "c": {"low": 0.1, "high": 10.0, "log": True},
         "aggregation": ["local", "origin"],
         "attention": [True, False],
@@ -37,7 +38,6 @@ LINK: Mapping[str, Any] = MappingProxyType(
     {
         "hidden_share": [0.0, 0.1, 0.3, 0.5],
         "trainable_decoder": [False, True],
-        "degree_features": [False, True],
     }
 )
 NODE: Mapping[str, Any] = MappingProxyType(

@@ -73,6 +73,16 @@ class Neighbourhoods:
         """For each edge a one."""
         return self._keep(("ones", dtype), lambda: torch.ones_like(self.target, dtype=dtype))
 
+    def weights(self, given: Tensor | None, dtype: torch.dtype) -> Tensor:
+        """Weights given in the order of the edge list, in this one; without them ones.
+
+        A self-loop that was added weighs one.
+        """
+        if given is None:
+            return self.ones(dtype)
+        loops = given.new_ones(len(self.source) - len(given))
+        return torch.cat((given, loops))[self.order].to(dtype)
+
     def _keep(self, key: tuple[str, torch.dtype], make: Callable[[], Tensor]) -> Tensor:
         if key not in self._kept:
             self._kept[key] = make()

@@ -1,14 +1,22 @@
-"""Euclidean graph networks, made of the convolutions of PyTorch Geometric."""
+"""Euclidean graph networks: the convolutions of PyTorch Geometric, computed by our kernels.
+
+Parameters, their names and how they start are those of the convolutions, and so is what comes out.
+The way there is shorter: features are multiplied before they are summed, sparse ones as they are,
+messages are never written out, and weights are normalised once for all layers.
+"""
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import Any, final
+from typing import Any, ClassVar, final
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
+from hgcn import kernels
 from hgcn.errors import GraphError, ModelError
+from hgcn.kernels import Neighbourhoods
 from hgcn.models.base import Encoder, check_options, require
 from hgcn.models.linear import Linear, activations, product
 from hgcn.nn.activation import Activation
@@ -16,6 +24,8 @@ from hgcn.nn.activation import Activation
 
 class _Stack(Encoder):
     """Convolutions with activations in between."""
+
+    add_self_loops: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -38,29 +48,46 @@ class _Stack(Encoder):
         """A convolution from ``in_channels`` to ``dim``."""
 
     @abstractmethod
-    def _convolve(
-        self, conv: Any, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None
-    ) -> Tensor:
+    def _convolve(self, conv: Any, x: Tensor, graph: Neighbourhoods, weight: Tensor) -> Tensor:
         """Apply dropout and a convolution."""
 
-    def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
-        out = [x]
-        for conv, act in zip(self.convs, self.acts, strict=True):
-            out.append(act(self._convolve(conv, out[-1], edge_index, edge_weight)))
-        return out
-
-    def _refuse(self, edge_weight: Tensor | None) -> None:
+    def _weights(
+        self, graph: Neighbourhoods, edge_weight: Tensor | None, dtype: torch.dtype
+    ) -> Tensor:
+        """A weight for each edge, the same in all layers."""
         if edge_weight is not None:
             raise GraphError(
                 f"Expected no `edge_weight`, got one of shape {list(edge_weight.shape)}: "
                 f"{type(self).__name__} has no place for it. Leave it out, or use GCN or HGCN."
             )
+        return graph.ones(dtype)
+
+    def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
+        graph = _neighbourhoods(x, edge_index, add_self_loops=self.add_self_loops)
+        weight = self._weights(graph, edge_weight, x.dtype)
+        out = [x]
+        for conv, act in zip(self.convs, self.acts, strict=True):
+            out.append(act(self._convolve(conv, out[-1], graph, weight)))
+        return out
 
     def _linear(self, in_channels: int) -> Linear:
-        # The first thing that GCNConv and GATConv do is multiply by W. Their own layer for this
-        # takes sparse features too, but through torch's product, which is ten times slower with the
-        # features of PubMed, both passes taken together.
+        # Of the same shape as the layer of GCNConv and GATConv, but with dropout, and for sparse
+        # features with a product that is ten times as fast, both passes taken together.
         return Linear(in_channels, self.dim, bias=False, dropout=self.dropout)
+
+
+def _neighbourhoods(x: Tensor, edge_index: Tensor, *, add_self_loops: bool) -> Neighbourhoods:
+    return kernels.neighbourhoods(
+        edge_index, num_sources=len(x), num_targets=len(x), add_self_loops=add_self_loops
+    )
+
+
+def _symmetric(graph: Neighbourhoods, edge_weight: Tensor | None, dtype: torch.dtype) -> Tensor:
+    """Kipf and Welling's weights: each edge's divided by the root of both its ends' totals."""
+    weight = graph.weights(edge_weight, dtype)
+    total = weight.new_zeros(graph.num_targets).index_add(0, graph.target, weight)
+    root = torch.where(total > 0, total.rsqrt(), 0.0)
+    return weight * root[graph.source] * root[graph.target]
 
 
 @final
@@ -86,10 +113,13 @@ class GCN(_Stack):
         conv.lin = self._linear(in_channels)
         return conv
 
-    def _convolve(
-        self, conv: Any, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None
+    def _weights(
+        self, graph: Neighbourhoods, edge_weight: Tensor | None, dtype: torch.dtype
     ) -> Tensor:
-        return conv(x, edge_index, edge_weight)
+        return _symmetric(graph, edge_weight, dtype)
+
+    def _convolve(self, conv: Any, x: Tensor, graph: Neighbourhoods, weight: Tensor) -> Tensor:
+        return kernels.weighted_sum(conv.lin(x), weight, graph) + conv.bias
 
 
 @final
@@ -138,11 +168,19 @@ class GAT(_Stack):
         conv.lin = self._linear(in_channels)
         return conv
 
-    def _convolve(
-        self, conv: Any, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None
-    ) -> Tensor:
-        self._refuse(edge_weight)
-        return conv(x, edge_index)
+    def _convolve(self, conv: Any, x: Tensor, graph: Neighbourhoods, weight: Tensor) -> Tensor:
+        h = conv.lin(x)
+        parts = h.unflatten(-1, (self.heads, -1))
+        score = torch.cat([(parts * a).sum(-1) for a in (conv.att_dst, conv.att_src)], dim=-1)
+        # Our attention with one hidden unit: leaky_relu(a_i . h_i + a_j . h_j).
+        one = score.new_ones(self.heads, 1)
+        share = kernels.attention(
+            score, None, score.new_zeros(self.heads), one, weight, graph,
+            negative_slope=conv.negative_slope,
+        )  # fmt: skip
+        share = functional.dropout(share, self.dropout, self.training)
+        heads = zip(parts.unbind(1), share.unbind(1), strict=True)
+        return torch.cat([kernels.weighted_sum(*head, graph) for head in heads], -1) + conv.bias
 
 
 @final
@@ -162,22 +200,21 @@ class SAGE(_Stack):
         last_act: activation after the last layer.
     """
 
+    add_self_loops = False
+
     def _conv(self, in_channels: int) -> nn.Module:
         conv: nn.Module = require("torch_geometric.nn", model="SAGE").SAGEConv(
             in_channels, self.dim
         )
         return conv
 
-    def _convolve(
-        self, conv: Any, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None
-    ) -> Tensor:
-        self._refuse(edge_weight)
+    def _convolve(self, conv: Any, x: Tensor, graph: Neighbourhoods, weight: Tensor) -> Tensor:
         # SAGEConv takes the mean of the features before it multiplies them, which needs them dense
         # and costs |E| F. The two commute, so both products are taken first, in one.
-        weight = torch.cat((conv.lin_l.weight, conv.lin_r.weight))
-        h = product(x, weight, dropout=self.dropout if self.training else 0.0)
+        both = torch.cat((conv.lin_l.weight, conv.lin_r.weight))
+        h = product(x, both, dropout=self.dropout if self.training else 0.0)
         neighbour, own = h[:, : self.dim], h[:, self.dim :]
-        mean = conv.propagate(edge_index, x=(neighbour, neighbour), size=None)
+        mean = kernels.weighted_sum(neighbour, graph.shares(h.dtype), graph)
         return mean + conv.lin_l.bias + own
 
 
@@ -201,16 +238,16 @@ class SGC(Encoder):
         super().__init__(in_channels, dim, layers=layers)
         self.dropout = dropout
         self.conv = require("torch_geometric.nn", model="SGC").SGConv(in_channels, dim, K=layers)
-        self.normalise = require("torch_geometric.nn.conv.gcn_conv", model="SGC").gcn_norm
 
     def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
         # As in SAGE, the product is taken first, though SGConv would take it last.
         linear = self.conv.lin
         h = product(x, linear.weight, dropout=self.dropout if self.training else 0.0)
-        edge_index, weight = self.normalise(edge_index, edge_weight, len(x), dtype=h.dtype)
+        graph = _neighbourhoods(x, edge_index, add_self_loops=True)
+        weight = _symmetric(graph, edge_weight, h.dtype)
         out = [x]
         for _ in range(self.layers):
-            h = self.conv.propagate(edge_index, x=h, edge_weight=weight)
+            h = kernels.weighted_sum(h, weight, graph)
             out.append(h)
         out[-1] = out[-1] + linear.bias
         return out

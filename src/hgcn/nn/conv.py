@@ -154,14 +154,11 @@ class HGCNConv(nn.Module):
         self, source: Tensor, target: Tensor, edge_weight: Tensor | None, graph: Neighbourhoods
     ) -> Tensor:
         """A column of weights for each head; they add up to one over each neighbourhood."""
-        given = None
-        if edge_weight is not None:
-            loops = edge_weight.new_ones(len(graph.source) - len(edge_weight))
-            given = torch.cat((edge_weight, loops))[graph.order].to(source.dtype)
+        if self.attention is None and edge_weight is None:
+            return graph.shares(source.dtype).unsqueeze(-1)
+        given = graph.weights(edge_weight, source.dtype)
         if self.attention is not None:
             return self.attention(target, source, graph, prior=given)
-        if given is None:
-            return graph.shares(source.dtype).unsqueeze(-1)
         total = given.new_zeros(graph.num_targets).index_add(0, graph.target, given)
         return (given / torch.where(total > 0, total, 1.0)[graph.target]).unsqueeze(-1)
 
