@@ -67,7 +67,7 @@ class Predictor(nn.Module):
 
     def links(self, z: Tensor, pairs: Tensor) -> Tensor:
         """Logits of links between pairs of nodes ``[2, M]``, given embeddings of all nodes."""
-        return self.decoder(self.encoder.squared_distance(z[pairs[0]], z[pairs[1]]))
+        return self.decoder(self.encoder.squared_distance(*kernels.ends(z, pairs)))
 
     def classes(self, z: Tensor) -> Tensor:
         """Logits of the classes of nodes, given their embeddings."""

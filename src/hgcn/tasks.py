@@ -158,11 +158,12 @@ class LinkTask(Task):
                 hidden[int(torch.randint(units, (), generator=generator))] = True
             hidden = hidden.to(self.device)
             # A message that belongs to no training pair, a self-loop, is never hidden.
-            open_ = torch.cat((~hidden, hidden.new_ones(1)))[self._unit_of_message]
+            open_ = torch.cat((~hidden, hidden.new_ones(1))).index_select(0, self._unit_of_message)
+            shown = open_.nonzero()[:, 0]
             weight = seen.edge_weight
-            edges = seen.edge_index[:, open_]
+            edges = torch.stack([ends.index_select(0, shown) for ends in seen.edge_index])
             x = self._count_degrees(seen.x, edges) if config.degree_features else seen.x
-            seen = Input(x, edges, None if weight is None else weight[open_])
+            seen = Input(x, edges, None if weight is None else weight[shown])
             positives = positives[:, hidden[self._unit_of_positive]]
         z = self._encode(seen)
         count = max(1, round(config.negatives * positives.shape[1]))

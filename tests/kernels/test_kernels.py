@@ -98,6 +98,14 @@ def test_translate_in_blocks_and_parts(rows: int, dtype: torch.dtype) -> None:
         compare(kernels.translate, [v, bias, c], 1e-9 if dtype == torch.float64 else 1e-4)
 
 
+def test_ends_of_pairs() -> None:
+    z, pairs = points(1.0), torch.randint(NODES, (2, 90))
+    pairs[:, 1] = pairs[:, 0]
+    compare(lambda z: torch.cat(kernels.ends(z, pairs), dim=-1), [z], 1e-12)
+    i, j = kernels.ends(z, pairs[:, :0])
+    assert i.shape == j.shape == (0, D)
+
+
 @pytest.mark.parametrize("scale", [1e-6, 0.05, 1.0, 10.0, 50.0])
 def test_squared_distance(scale: float) -> None:
     v = points(scale)

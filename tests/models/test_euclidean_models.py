@@ -26,21 +26,46 @@ def plain(name: str, dim: int) -> tuple[dict[str, Any], list[nn.Module]]:
     }[name]
 
 
+def _key(name: str) -> str:
+    return name.removeprefix("convs.").replace("conv.", "0.")
+
+
+def edges(kind: str) -> Tensor:
+    """A tree, one with some self-loops and nodes without edges, or no edge."""
+    if kind == "tree":
+        return TREE.edge_index
+    loops = torch.tensor([[0, 3], [0, 3]])
+    return torch.cat((TREE.edge_index[:, 20:], loops), dim=1) if kind == "loops" else loops[:, :0]
+
+
+@pytest.mark.parametrize("kind", ["tree", "loops", "empty"])
 @pytest.mark.parametrize("name", ["gcn", "gat", "sage", "sgc"])
-def test_baselines_are_those_of_pytorch_geometric(name: str) -> None:
+def test_baselines_are_those_of_pytorch_geometric(name: str, kind: str) -> None:
     options, convs = plain(name, dim=6)
     encoder = build(name, FEATURES, 6, **options).double()
     for parameter in encoder.parameters():
         nn.init.normal_(parameter)
     stack = nn.ModuleList(convs).double()
     state = encoder.state_dict()
-    stack.load_state_dict(
-        {k.removeprefix("convs.").replace("conv.", "0."): v for k, v in state.items()}
-    )
-    expected = TREE.x.double()
-    for conv in stack:
-        expected = conv(expected if conv is stack[0] else expected.relu(), TREE.edge_index)
-    torch.testing.assert_close(encoder(TREE.x.double(), TREE.edge_index), expected)
+    stack.load_state_dict({_key(name): value for name, value in state.items()})
+    x, edge_index = TREE.x.double(), edges(kind)
+    given = [()] if name in ("gat", "sage") else [(), (torch.rand(edge_index.shape[1]).double(),)]
+    for weight in given:
+        expected = x
+        for conv in stack:
+            expected = conv(expected if conv is stack[0] else expected.relu(), edge_index, *weight)
+        actual = encoder(x, edge_index, *weight)
+        torch.testing.assert_close(actual, expected)
+        probe = torch.randn_like(actual)
+        gradients = [
+            torch.autograd.grad((out * probe).sum(), list(module.parameters()))
+            for out, module in ((actual, encoder), (expected, stack))
+        ]
+        by_name = [
+            dict(zip([_key(n) for n, _ in m.named_parameters()], g, strict=True))
+            for m, g in zip((encoder, stack), gradients, strict=True)
+        ]
+        torch.testing.assert_close(*by_name)
 
 
 @pytest.mark.parametrize("name", ["gcn", "gat", "sage", "sgc"])

@@ -3,6 +3,7 @@
 from hgcn.kernels.csr import Neighbourhoods, dropout_sparse, neighbourhoods
 from hgcn.kernels.functions import (
     attention,
+    ends,
     local_sum,
     sparse_product,
     squared_distance,
@@ -14,6 +15,7 @@ __all__ = [
     "Neighbourhoods",
     "attention",
     "dropout_sparse",
+    "ends",
     "local_sum",
     "neighbourhoods",
     "sparse_product",

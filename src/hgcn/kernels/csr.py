@@ -17,6 +17,7 @@ from torch.utils.weak import WeakTensorKeyDictionary
 from hgcn.errors import GraphError
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.floating[Any]]
 
 
 def parts(work: int) -> int:
@@ -150,7 +151,17 @@ def with_values(x: Tensor, values: Tensor) -> Tensor:
 
 def dropout_sparse(x: Tensor, p: float) -> Tensor:
     """Zero entries of a sparse matrix at random and scale the others, as dropout does."""
-    return with_values(x, torch.nn.functional.dropout(sparse_rows(x)[1], p))
+    return with_values(x, dropout(sparse_rows(x)[1], p))
+
+
+def dropout(values: Tensor, p: float) -> Tensor:
+    """Dropout of a long list of constants; on the CPU many times as fast as torch's."""
+    if values.device.type != "cpu" or p == 0:
+        return torch.nn.functional.dropout(values, p)
+    seed, limit = np.uint64(int(torch.randint(2**63 - 1, ()))), np.uint64(p * 2.0**64)
+    out = torch.empty_like(values)
+    _drop(values.numpy(), seed, limit, 1 / (1 - p), out.numpy())
+    return out
 
 
 def _check(edge_index: Tensor, num_sources: int, num_targets: int) -> None:
@@ -191,6 +202,17 @@ def _build(
         target, order = target.sort(stable=True)
         sorted_source = source[order]
     return Neighbourhoods(sorted_source, target, order, num_sources, num_targets)
+
+
+@njit(cache=True)
+def _drop(values: Floats, seed: np.uint64, limit: np.uint64, scale: float, out: Floats) -> None:
+    """Entry e goes by a hash of seed and e (SplitMix64), so there is no state to wait for."""
+    for e in range(values.shape[0]):
+        z = seed + np.uint64(e) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z ^= z >> np.uint64(31)
+        out[e] = values[e] * scale if z >= limit else 0.0
 
 
 @njit(cache=True)

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hgcn import kernels
-from hgcn.kernels.csr import sparse_rows
+from hgcn.kernels import csr
 from hgcn.models.base import Encoder, check_options
 from hgcn.nn import HypActivation
 from hgcn.nn.activation import Activation
@@ -51,13 +51,9 @@ def product(x: Tensor, weight: Tensor, *, dropout: float = 0.0) -> Tensor:
     """``dropout(x) @ weight.T`` for a dense or sparse ``x``."""
     if x.layout is torch.strided:
         return functional.linear(functional.dropout(x, dropout), weight)
-    if dropout == 0:
-        return kernels.sparse_product(x, weight)
     # Entries that are zero stay zero, so only those that are stored need dropping.
-    graph, values = sparse_rows(x)
-    return kernels.weighted_sum(
-        weight.t(), functional.dropout(values.to(weight.dtype), dropout), graph
-    )
+    graph, values = csr.sparse_rows(x)
+    return kernels.weighted_sum(weight.t(), csr.dropout(values.to(weight.dtype), dropout), graph)
 
 
 @final
