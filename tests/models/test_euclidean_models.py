@@ -87,6 +87,14 @@ def test_edge_weights_count(name: str) -> None:
     assert not torch.allclose(encoder(TREE.x, TREE.edge_index, torch.rand_like(ones)), even)
 
 
+@pytest.mark.parametrize("count", [1, 79])
+@pytest.mark.parametrize("name", ["hgcn", "gcn", "sgc"])
+def test_there_is_a_weight_for_each_edge(name: str, count: int) -> None:
+    message = rf"one weight for each of the 78 edges, got `edge_weight` of shape \[{count}\]"
+    with pytest.raises(GraphError, match=message):
+        build(name, FEATURES)(TREE.x, TREE.edge_index, torch.ones(count))
+
+
 @pytest.mark.parametrize("name", ["gat", "sage"])
 def test_edge_weights_that_would_be_ignored_are_refused(name: str) -> None:
     encoder = build(name, FEATURES)

@@ -50,6 +50,7 @@ class Neighbourhoods:
         source, target: the nodes j and i of each edge, sorted by i.
         order: which edge of the list given stands there; self-loops added come after the last.
         num_sources, num_targets: numbers of nodes.
+        num_given: number of edges of the list given.
     """
 
     source: Tensor
@@ -57,6 +58,7 @@ class Neighbourhoods:
     order: Tensor
     num_sources: int
     num_targets: int
+    num_given: int
     _kept: dict[tuple[str, torch.dtype], Tensor] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -81,7 +83,12 @@ class Neighbourhoods:
         """
         if given is None:
             return self.ones(dtype)
-        loops = given.new_ones(len(self.source) - len(given))
+        if given.shape != (self.num_given,):
+            raise GraphError(
+                f"Expected one weight for each of the {self.num_given} edges, got `edge_weight` of "
+                f"shape {list(given.shape)}."
+            )
+        loops = given.new_ones(len(self.source) - self.num_given)
         return torch.cat((given, loops))[self.order].to(dtype)
 
     def _keep(self, key: tuple[str, torch.dtype], make: Callable[[], Tensor]) -> Tensor:
@@ -134,7 +141,9 @@ def sparse_rows(x: Tensor) -> tuple[Neighbourhoods, Tensor]:
         entries = x.detach().to_sparse(2).coalesce()
         row, column = entries.indices()
         order = torch.arange(len(row), device=row.device)
-        graph = Neighbourhoods(column.contiguous(), row.contiguous(), order, x.shape[1], x.shape[0])
+        graph = Neighbourhoods(
+            column.contiguous(), row.contiguous(), order, x.shape[1], x.shape[0], len(row)
+        )
         found = (x._version, (graph, entries.values()))
         _cache[x] = found
     return found[1]
@@ -203,7 +212,9 @@ def _build(
     else:
         target, order = target.sort(stable=True)
         sorted_source = source[order]
-    return Neighbourhoods(sorted_source, target, order, num_sources, num_targets)
+    return Neighbourhoods(
+        sorted_source, target, order, num_sources, num_targets, edge_index.shape[1]
+    )
 
 
 @njit(cache=True)

@@ -127,7 +127,7 @@ class HGCNConv(nn.Module):
     ) -> Tensor | tuple[Tensor, tuple[Tensor, Tensor]]:
         """Map points to points; see the class for shapes."""
         x_source, x_target = x if isinstance(x, tuple) else (x, x)
-        self._check(x_source, x_target, edge_index, edge_weight)
+        self._check(x_source, x_target)
         c = self.curvature()
         source = self.linear(x_source, c)
         target = source if x_target is x_source else self.linear(x_target, c)
@@ -162,20 +162,13 @@ class HGCNConv(nn.Module):
         total = given.new_zeros(graph.num_targets).index_add(0, graph.target, given)
         return (given / torch.where(total > 0, total, 1.0)[graph.target]).unsqueeze(-1)
 
-    def _check(
-        self, source: Tensor, target: Tensor, edge_index: Tensor, edge_weight: Tensor | None
-    ) -> None:
+    def _check(self, source: Tensor, target: Tensor) -> None:
         for x in (source, target):
             if x.dim() != 2 or x.shape[1] != self.in_channels:
                 raise GraphError(
                     f"Expected `x` to have shape [number of nodes, {self.in_channels}], got "
                     f"{list(x.shape)}."
                 )
-        if edge_weight is not None and edge_weight.shape != edge_index.shape[1:]:
-            raise GraphError(
-                f"Expected one weight for each of the {edge_index.shape[1]} edges, got "
-                f"`edge_weight` of shape {list(edge_weight.shape)}."
-            )
 
     @staticmethod
     def _check_finite(out: Tensor, *inputs: Tensor) -> None:
