@@ -1,9 +1,11 @@
 """Choose the settings of each method on each column of Table 1, on validation, with one budget.
 
     python benchmarks/choose_settings.py --cells 'hgcn/*/link' 'gcn/*/link' --trials 20
+    python benchmarks/choose_settings.py --cells '*/airport/*' --try degree_features=true
 
 Writes a file for each cell into src/hgcn/presets/, where `hgcn train` and `hgcn reproduce` find
-it. Cells that have one are passed over; delete the file to choose anew.
+it. Cells that have one are passed over; delete the file to choose anew. With --try they are trained
+as chosen and with a change, and keep the change if it is better: for what a search did not know of.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import json
 import math
 import os
 import statistics
+import tomllib
 import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import fields
@@ -50,13 +53,8 @@ def preset_path(cell: Cell) -> Path:
 def choose_cell(cell: Cell, trials: int, given: dict[str, Any]) -> str:
     """Search, then let the best few run with more seeds; writes the preset."""
     large = cell.source in LARGE
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
-    graph = load(cell.source)
-    fixed: dict[str, Any] = {
-        "task": cell.task, "model": cell.row, "patience": PATIENCE,
-        "epochs": LARGE_EPOCHS if large else EPOCHS, **given,
-    }  # fmt: skip
+    graph, fixed = prepare(cell)
+    fixed |= given
     result = search(graph, trials=trials, seed=0, **fixed)
     done = result.trials.filter(state="complete").sort("value", descending=True)
     best: tuple[float, dict[str, Any]] = (-math.inf, {})
@@ -72,17 +70,54 @@ def choose_cell(cell: Cell, trials: int, given: dict[str, Any]) -> str:
     score, settings = f"{100 * best[0]:.2f}", best[1]
     of = "of one seed" if large else f"the mean of {SEEDS} seeds"
     extra = "".join(f" --set {k}={json.dumps(v)}" for k, v in given.items())
-    default = {setting.name: setting.default for setting in fields(Config)}
-    lines = [
+    notes = [
         f"# Chosen by the validation {result.score} ({score}, {of}) among",
         f"# {trials} trials: benchmarks/choose_settings.py{extra}.",
+    ]
+    write(cell, notes, settings)
+    return f"validation {score} with {settings}"
+
+
+def try_change(cell: Cell, changes: dict[str, Any]) -> str:
+    """Train as chosen and with changes; writes the preset anew if they are better."""
+    graph, fixed = prepare(cell)
+    text = preset_path(cell).read_text()
+    chosen = {k: v for k, v in tomllib.loads(text).items() if k in TUNABLE}
+    seeds = range(1 if cell.source in LARGE else SEEDS)
+    before, after = (
+        statistics.fmean(validation(graph, {**fixed, **s, "seed": seed}) for seed in seeds)
+        for s in (chosen, {**chosen, **changes})
+    )
+    said = f"validation {100 * after:.2f} against {100 * before:.2f} with {changes}"
+    if after <= before:
+        return f"{said}: not kept"
+    notes = [line for line in text.splitlines() if line.startswith("#")]
+    names = " ".join(f"--try {k}={json.dumps(v)}" for k, v in changes.items())
+    notes.append(f"# Then {names}: {100 * after:.2f} against {100 * before:.2f}.")
+    write(cell, notes, {**chosen, **changes})
+    return said
+
+
+def prepare(cell: Cell) -> tuple[Graph, dict[str, Any]]:
+    """The data, and the settings that are not searched."""
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+    epochs = LARGE_EPOCHS if cell.source in LARGE else EPOCHS
+    fixed = {"task": cell.task, "model": cell.row, "patience": PATIENCE, "epochs": epochs}
+    return load(cell.source), fixed
+
+
+def write(cell: Cell, notes: list[str], settings: dict[str, Any]) -> None:
+    """The preset of a cell: what differs from the defaults."""
+    default = {setting.name: setting.default for setting in fields(Config)}
+    lines = [
+        *notes,
         f'task = "{cell.task}"',
         f'model = "{cell.row}"',
         f"epochs = {LARGE_EPOCHS if cell.dataset in INDUCTIVE else EPOCHS}",
         *[f"{k} = {json.dumps(v)}" for k, v in settings.items() if v != default[k]],
     ]
     preset_path(cell).write_text("\n".join(lines) + "\n")
-    return f"validation {score} with {settings}"
 
 
 def validation(graph: Graph, settings: dict[str, Any]) -> float:
@@ -96,7 +131,7 @@ def parsed(text: str) -> tuple[str, Any]:
     """A setting as NAME=VALUE; the value is JSON, or else text."""
     name, _, value = text.partition("=")
     if name not in TUNABLE:
-        raise SystemExit(f"Expected one of {', '.join(TUNABLE)} in --set, got {name!r}.")
+        raise SystemExit(f"Expected one of {', '.join(TUNABLE)} in --set and --try, got {name!r}.")
     try:
         return name, json.loads(value)
     except json.JSONDecodeError:
@@ -113,7 +148,12 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="not searched")
     parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument(
+        "--try", nargs="+", default=[], metavar="NAME=VALUE", dest="changes",
+        help="a change to what was chosen, kept if it is better; searches nothing",
+    )  # fmt: skip
     options = parser.parse_args()
+    changes = dict(parsed(text) for text in options.changes)
     given = dict(parsed(text) for text in options.set)
     cells = {
         f"{cell.row}/{cell.dataset}/{cell.task}": cell
@@ -123,9 +163,13 @@ def main() -> None:
     }
     with ProcessPoolExecutor(options.processes, get_context("spawn")) as pool:
         waiting = {
-            pool.submit(choose_cell, cell, options.trials, given): name
+            (
+                pool.submit(try_change, cell, changes)
+                if changes
+                else pool.submit(choose_cell, cell, options.trials, given)
+            ): name
             for name, cell in cells.items()
-            if not preset_path(cell).exists()
+            if preset_path(cell).exists() == bool(changes)
         }
         for future in as_completed(waiting):
             try:
