@@ -15,7 +15,7 @@ from hgcn.data import DATASETS
 from hgcn.errors import RunError
 from hgcn.experiments import EXPERIMENTS, Cell, Store, paper
 from hgcn.experiments.cells import INDUCTIVE, SHALLOW, VARIANTS
-from hgcn.experiments.reproduce import missing, reproduce, seconds_left
+from hgcn.experiments.reproduce import longest, missing, reproduce, seconds_left
 from hgcn.experiments.tables import blocks, summary_markdown, table1_markdown, value
 from hgcn.prepare import preset
 
@@ -105,6 +105,18 @@ def test_what_is_in_the_store_is_not_run_again(tmp_path: Path) -> None:
     assert len(jobs) == 19
     assert [job.seed for job in jobs] == sorted(job.seed for job in jobs)
     assert seconds_left(jobs[:1], Store(tmp_path / "none")) > 0
+
+
+def test_the_longest_job_of_the_first_seed_comes_next(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs.jsonl")
+    cells = [Cell("table1", m, "cora", "link", {"model": m}) for m in ("hgcn", "gcn", "sage")]
+    jobs = missing(cells, 2, store)
+    assert longest(jobs, store) == jobs[0]  # nothing is known
+    for cell, seconds in zip(cells, (1.0, 500.0, 2.0), strict=True):
+        store.add({**record(cell, 9, 0.9), "seconds": seconds})
+    assert longest(jobs, store) == jobs[1]
+    assert longest([jobs[0], jobs[2], *jobs[3:]], store) == jobs[2]
+    assert longest(jobs[3:], store).cell.row == "gcn"
 
 
 def test_missing_cells_are_shown_as_missing(tmp_path: Path) -> None:

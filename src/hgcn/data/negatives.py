@@ -104,10 +104,10 @@ class NonEdges:
             )
         if graphs is None:
             return self.pairs(torch.randint(len(self), (count,), generator=generator))
-        graph = graphs[torch.randint(len(graphs), (count,), generator=generator)]
-        start = self._bounds[graph]
-        k = torch.randint(2**62, (count,), generator=generator) % (self._bounds[graph + 1] - start)
-        return self.pairs(start + k)
+        graph = graphs.index_select(0, torch.randint(len(graphs), (count,), generator=generator))
+        size = self._bounds.diff().index_select(0, graph)
+        k = torch.randint(2**62, (count,), generator=generator) % size
+        return self.pairs(self._bounds.index_select(0, graph) + k)
 
     def distinct(self, counts: Tensor, generator: np.random.Generator) -> Tensor:
         """Different pairs in random order, ``counts[g]`` of each graph g."""

@@ -7,7 +7,7 @@ import os
 import random
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass
 from multiprocessing import get_context
@@ -72,10 +72,13 @@ def reproduce(
     workers = min(len(jobs), processes or len(os.sched_getaffinity(0)))
     failures: list[str] = []
     with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start) as pool:
-        waiting: dict[Future[dict[str, Any]], Job] = {
-            pool.submit(run_job, job): job for job in jobs
-        }
-        while waiting:
+        queue = list(jobs)
+        waiting: dict[Future[dict[str, Any]], Job] = {}
+        while queue or waiting:
+            while queue and len(waiting) < workers:
+                job = longest(queue, store)
+                queue.remove(job)
+                waiting[pool.submit(run_job, job)] = job
             finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:
                 job = waiting.pop(future)
@@ -85,19 +88,28 @@ def reproduce(
                 except HGCNError as error:
                     failures.append(f"{name}: {error}")
                 if on_status is not None:
-                    left = seconds_left([*waiting.values()], store) / workers
-                    done = len(jobs) - len(waiting)
+                    left = seconds_left([*waiting.values(), *queue], store) / workers
+                    done = len(jobs) - len(waiting) - len(queue)
                     on_status(Status(done, len(jobs), len(failures), left, name))
     return failures
+
+
+def longest(jobs: Sequence[Job], store: Store) -> Job:
+    """Of the jobs with the first seed, the one that takes longest: short ones fill the end."""
+    first = min(job.seed for job in jobs)
+    known = store.seconds()
+    return max((job for job in jobs if job.seed == first), key=lambda job: _seconds(job, known))
 
 
 def seconds_left(jobs: Sequence[Job], store: Store) -> float:
     """Processor time of runs, guessed from runs of their kind in the store."""
     known = store.seconds()
-    return sum(
-        known.get((job.cell.source, job.cell.task, job.cell.settings["model"]), UNKNOWN_SECONDS)
-        for job in jobs
-    )
+    return sum(_seconds(job, known) for job in jobs)
+
+
+def _seconds(job: Job, known: Mapping[tuple[str, str, str], float]) -> float:
+    kind = job.cell.source, job.cell.task, job.cell.settings["model"]
+    return known.get(kind, UNKNOWN_SECONDS)
 
 
 def _start() -> None:

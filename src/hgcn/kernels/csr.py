@@ -184,9 +184,8 @@ def _check(edge_index: Tensor, num_sources: int, num_targets: int) -> None:
     for name, ids, count in zip(
         ("sources", "targets"), edge_index, (num_sources, num_targets), strict=True
     ):
-        wrong = ((ids < 0) | (ids >= count)).nonzero()
-        if len(wrong):
-            column = int(wrong[0])
+        if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < count:
+            column = int(((ids < 0) | (ids >= count)).nonzero()[0])
             hint = " Are the ids 1-based?" if int(ids.max()) == count and int(ids.min()) > 0 else ""
             raise GraphError(
                 f"Expected the {name} in `edge_index` to be ids in 0..{count - 1}, got "
@@ -200,7 +199,7 @@ def _build(
     source, target = edge_index.detach().long()
     if add_self_loops:
         missing = torch.ones(min(num_sources, num_targets), dtype=torch.bool, device=source.device)
-        missing[source[source == target]] = False
+        missing[source.masked_select(source == target)] = False
         loops = missing.nonzero()[:, 0]
         source, target = torch.cat((source, loops)), torch.cat((target, loops))
     if source.device.type == "cpu":
