@@ -154,6 +154,8 @@ def main() -> None:
     )  # fmt: skip
     options = parser.parse_args()
     changes = dict(parsed(text) for text in options.changes)
+    if changes and options.set:
+        parser.error("--try searches nothing, so --set has no place beside it.")
     given = dict(parsed(text) for text in options.set)
     cells = {
         f"{cell.row}/{cell.dataset}/{cell.task}": cell
