@@ -12,6 +12,8 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
+from hgcn.kernels.instructions import square_between
+
 Ints = NDArray[np.int64]
 Doubles = NDArray[np.float64]
 
@@ -19,20 +21,11 @@ FLAT = (0.0, 2.0, 1.0, 1.0)
 """What stands for (rho, sinh(rho), exp(rho/2), exp(-rho/2)) in flat space."""
 
 
-@njit(cache=True, fastmath={"reassoc", "nsz"})
-def _square(u: Doubles, w: Doubles) -> float:
-    """Squared length of u - w; the sum may be reordered, which lets it use vector instructions."""
-    total = 0.0
-    for k in range(u.shape[0]):
-        difference = u[k] - w[k]
-        total += difference * difference
-    return total
-
-
-# Without any reordering, so that H of (i, j) and of (j, i) is the same to the last digit.
+# No sum is reordered, so that H of (i, j) and of (j, i) is the same to the last digit.
 @njit(cache=True)
-def _height(u: Doubles, w: Doubles, one: Doubles, two: Doubles, limit: float) -> float:
+def _height(point: Doubles, at: Doubles, i: int, j: int, limit: float) -> float:
     """H of two points, or a smaller number above ``limit`` where H is above it too."""
+    one, two = at[i], at[j]
     sh = 0.5 * (one[2] * two[3] - two[2] * one[3])
     if one[0] + two[0] < 0.1:  # the exponentials lose digits here
         half = 0.5 * (one[0] - two[0])
@@ -41,7 +34,7 @@ def _height(u: Doubles, w: Doubles, one: Doubles, two: Doubles, limit: float) ->
     h = sh * sh
     if h > limit:
         return h
-    return h + 0.25 * (one[1] * two[1]) * _square(u, w)
+    return h + 0.25 * (one[1] * two[1]) * square_between(point, i, point, j)
 
 
 @njit(cache=True)
@@ -118,7 +111,7 @@ def _search_row(
     for j in range(first, point.shape[0]):
         if group[j] != group[i] or j == i:
             continue
-        h = _height(point[i], point[j], at[i], at[j], worst)
+        h = _height(point, at, i, j, worst)
         if h > worst or (size == k and _after(h, i, j, worst, ends[0])):
             continue
         # Few pairs come as far as this, so that a search among the neighbours costs nothing.

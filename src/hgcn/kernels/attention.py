@@ -12,11 +12,11 @@ import numpy as np
 from numba import njit, prange
 
 from hgcn.kernels.csr import Ints
-from hgcn.kernels.hyperbolic import AHEAD, FAST, Doubles, Floats
-from hgcn.kernels.prefetch import prefetch
+from hgcn.kernels.hyperbolic import AHEAD, Doubles, Floats
+from hgcn.kernels.instructions import dot_narrow, prefetch
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
+@njit(cache=True, error_model="numpy", parallel=True)
 def attention_forward(
     left: Floats,
     right: Floats,
@@ -37,22 +37,22 @@ def attention_forward(
     """
     heads, hidden = vector.shape
     for part in prange(len(bounds) - 1):
-        mine, a = np.empty(hidden, left.dtype), np.empty(hidden, left.dtype)
+        mine, unit = np.empty(hidden, left.dtype), np.empty((1, hidden), left.dtype)
         steep, lowest = left.dtype.type(slope), left.dtype.type(-np.inf)
         end = start[bounds[part + 1]] - 1
         for i in range(bounds[part], bounds[part + 1]):
             for h in range(heads):
                 base = h * hidden
                 for k in range(hidden):
-                    mine[k], a[k] = left[i, base + k] + bias[base + k], vector[h, k]
+                    mine[k] = left[i, base + k] + bias[base + k]
                 top = lowest
                 for e in range(start[i], start[i + 1]):
                     prefetch(right, other[min(e + AHEAD, end)])
                     j = other[e]
-                    score = left.dtype.type(0)
                     for k in range(hidden):
                         value = mine[k] + right[j, shift + base + k]
-                        score += a[k] * max(value, steep * value)
+                        unit[0, k] = max(value, steep * value)
+                    score = dot_narrow(unit, 0, vector, h)
                     share[e, h] = score
                     top = max(top, score)
                 total = 0.0
@@ -65,7 +65,7 @@ def attention_forward(
                         share[e, h] /= total
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
+@njit(cache=True, error_model="numpy", parallel=True)
 def attention_backward_rows(
     left: Floats,
     right: Floats,
@@ -119,7 +119,7 @@ def attention_backward_rows(
                     grad_vector[part, h, k] += value * mine[k]
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
+@njit(cache=True, error_model="numpy", parallel=True)
 def attention_backward_columns(
     left: Floats,
     right: Floats,
@@ -164,7 +164,7 @@ def attention_backward_columns(
                     grad_vector[part, h, k] += value * right[j, shift + base + k]
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
+@njit(cache=True, error_model="numpy", parallel=True)
 def sum_forward(
     x: Floats, weight: Floats, start: Ints, other: Ints, edge: Ints, bounds: Ints, out: Floats
 ) -> None:
@@ -183,7 +183,7 @@ def sum_forward(
                 out[i, k] = total[k]
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
+@njit(cache=True, error_model="numpy", parallel=True)
 def sum_into_few(
     x: Floats, weight: Floats, start: Ints, other: Ints, bounds: Ints, out: Floats
 ) -> None:
@@ -205,15 +205,10 @@ def sum_into_few(
                     out[part, j, k] += w * mine[k]
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
+@njit(cache=True, error_model="numpy", parallel=True)
 def edge_dots(x: Floats, y: Floats, start: Ints, other: Ints, bounds: Ints, out: Floats) -> None:
     """out_e = x_i . y_j for the edges in the order of the rows."""
-    d = x.shape[1]
     for part in prange(len(bounds) - 1):
         for i in range(bounds[part], bounds[part + 1]):
             for e in range(start[i], start[i + 1]):
-                j = other[e]
-                total = x.dtype.type(0)
-                for k in range(d):
-                    total += x[i, k] * y[j, k]
-                out[e] = total
+                out[e] = dot_narrow(x, i, y, other[e])

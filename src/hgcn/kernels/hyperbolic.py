@@ -26,14 +26,13 @@ from numpy.typing import NDArray
 
 from hgcn.geometry.normal import MAX_RADIUS
 from hgcn.kernels.csr import Ints
-from hgcn.kernels.prefetch import prefetch
+from hgcn.kernels.instructions import dot, prefetch
 
 Floats = NDArray[np.floating]
 Doubles = NDArray[np.float64]
 
-# Sums may be reordered, which lets them use vector instructions. Products and sums are not fused:
-# the difference of two equal directions must be exactly zero.
-FAST = {"reassoc", "nsz"}
+# No kernel lets the compiler reorder sums or fuse them with products: results would depend on where
+# else it saw the same code, and the difference of two equal directions must be exactly zero.
 BLOCK = 128
 AHEAD = 16  # edges between asking for a row and its use
 LOG_2 = math.log(2.0)
@@ -41,7 +40,7 @@ LOG_2 = math.log(2.0)
 # ---------------------------------------------------------------------------------------- numbers
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 def expm1(x: float) -> float:
     """exp(x) - 1, as 2^k exp(r) - 1 with |r| < 0.35."""
     k = math.floor(x * (1.0 / LOG_2) + 0.5)
@@ -63,7 +62,7 @@ def expm1(x: float) -> float:
     return two * p + (two - 1.0)
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 def log(x: float) -> float:
     """Logarithm of x from 1 on, as k log 2 plus that of m between sqrt(1/2) and sqrt(2)."""
     bits = np.float64(x).view(np.int64)
@@ -83,7 +82,7 @@ def log(x: float) -> float:
     return np.float64(np.int32(k)) * LOG_2 + (z * q * p + 2.0 * z)
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 def saturate(radius: float) -> tuple[float, float]:
     """The radius after smooth saturation beyond 40, and the derivative."""
     beyond = min(max(radius - MAX_RADIUS, 0.0), 1e15)
@@ -91,7 +90,7 @@ def saturate(radius: float) -> tuple[float, float]:
     return min(radius, MAX_RADIUS) + beyond / root, 1.0 / (root * root * root)
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 def asinhc(x: float) -> tuple[float, float]:
     """asinh(x)/x, and its derivative over x."""
     q = x * x
@@ -104,7 +103,7 @@ def asinhc(x: float) -> tuple[float, float]:
     return near if small else value, near_slope if small else slope
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 def stretch(h: float) -> tuple[float, float]:
     """D/sinh(D) as a function of H = sinh²(D/2), and its derivative."""
     low, high = math.sqrt(h), math.sqrt(1.0 + h)
@@ -119,20 +118,16 @@ def stretch(h: float) -> tuple[float, float]:
 # --------------------------------------------------------------------------------- rows of points
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@njit(cache=True, error_model="numpy")
 def place(v: Floats, root: float, node: Doubles, radial: Doubles) -> None:
     """For points v: 1/|v|, p, f, sinh(rho) in ``node``, which is what edges need of both ends.
 
     In ``radial`` rho, its derivative by sqrt(c)|v|, the ratio of the two, and sinh(rho)/rho.
     """
-    rows, d = v.shape
+    rows = len(v)
     length = np.empty(BLOCK)
     for i in range(rows):
-        square = 0.0
-        for k in range(d):
-            value = np.float64(v[i, k])
-            square += value * value
-        length[i] = square
+        length[i] = dot(v, i, v, i)
     # Flat, as the compiler must know how far apart the rows are.
     flat, flat_radial = node.reshape(-1), radial.reshape(-1)
     for i in range(rows):
@@ -152,7 +147,7 @@ def place(v: Floats, root: float, node: Doubles, radial: Doubles) -> None:
         flat_radial[4 * i + 3] = sinh / rho if rho > 0.0 else 1.0
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 def split(
     v: Floats, i: int, inverse: float, t: Doubles, x: Doubles, d: int
 ) -> tuple[float, float, float, float]:
@@ -161,22 +156,14 @@ def split(
     The last is a rounding error, which matters far out and is taken away from x where x is used.
     """
     row = min(i, len(t) - 1)
-    square, par = 0.0, 0.0
-    for k in range(d):
-        square += t[row, k] * t[row, k]
-        par += t[row, k] * v[i, k]
-    par *= inverse
+    par = dot(t, row, v, i) * inverse
     scaled = par * inverse
-    across, leak = 0.0, 0.0
     for k in range(d):
-        value = t[row, k] - scaled * v[i, k]
-        x[i, k] = value
-        across += value * value
-        leak += value * v[i, k]
-    return square, par, across, leak * inverse
+        x[i, k] = t[row, k] - scaled * v[i, k]
+    return dot(t, row, t, row), par, dot(x, i, x, i), dot(x, i, v, i) * inverse
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@njit(cache=True, error_model="numpy")
 def walk(v: Floats, node: Doubles, t: Doubles, root: float, out: Floats) -> None:
     """out_i = translate(v_i, t_i / root); a ``t`` of one row is the same for all.
 
@@ -217,7 +204,7 @@ def walk(v: Floats, node: Doubles, t: Doubles, root: float, out: Floats) -> None
             out[i, k] = scale_v * v[i, k] + scale_x * x[i, k]
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy")
+@njit(cache=True, error_model="numpy")
 def walk_backward(
     v: Floats,
     node: Doubles,
@@ -236,17 +223,12 @@ def walk_backward(
     x = np.empty((BLOCK, d))
     square, dot_u, dot_x = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
     leak, dot_grad_u, dot_grad_x = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-    by = np.empty((BLOCK, 6))
+    by, product = np.empty((BLOCK, 6)), np.empty(BLOCK)
     for i in range(rows):
         square[i], dot_u[i], dot_x[i], leak[i] = split(v, i, node[i, 0], t, x, d)
-        by_u, by_x = 0.0, 0.0
-        for k in range(d):
-            by_u += np.float64(grad[i, k]) * np.float64(v[i, k])
-            by_x += grad[i, k] * x[i, k]
-        dot_grad_u[i] = by_u * node[i, 0]
-        dot_grad_x[i] = by_x - leak[i] * dot_grad_u[i]
+        dot_grad_u[i] = dot(grad, i, v, i) * node[i, 0]
+        dot_grad_x[i] = dot(grad, i, x, i) - leak[i] * dot_grad_u[i]
     flat, flat_radial = node.reshape(-1), radial.reshape(-1)
-    moment = 0.0
     for i in range(rows):
         inverse, p, f = flat[4 * i], flat[4 * i + 1], flat[4 * i + 2]
         rho, sinh_rho, sigma_rho = flat_radial[4 * i], flat[4 * i + 3], flat_radial[4 * i + 3]
@@ -294,7 +276,7 @@ def walk_backward(
         z_x = value * grad_x + towards * sigma * across
         slope_rho, ratio = flat_radial[4 * i + 1], flat_radial[4 * i + 2]
         by_rho = slope_rho * z_along * along_rho
-        moment += by_rho * rho / ratio - value * (along * grad_u + sigma * grad_x)
+        product[i] = by_rho * rho / ratio - value * (along * grad_u + sigma * grad_x)
         by[i, 0] = ratio * turn * value
         by[i, 2] = root * ratio * shrink * sigma * (turn * towards + tilt * z_along)
         straight = root * (by_rho - ratio * turn * value * grad_u)
@@ -309,7 +291,9 @@ def walk_backward(
         by[i, 3] = shrink * by_grad / root
         by[i, 5] = shrink * (shrink * by_x + by_t)
         by[i, 4] = (shrink * by_u + by_t * par - by[i, 5] * leak[i]) * inverse
+    moment = 0.0
     for i in range(rows):
+        moment += product[i]
         by_grad, by_v, by_x = by[i, 0], by[i, 1], by[i, 2]
         for k in range(d):
             grad_v[i, k] = by_grad * grad[i, k] + by_v * v[i, k] + by_x * x[i, k]
@@ -319,7 +303,7 @@ def walk_backward(
     return moment
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 def finish(
     at: Doubles, radial: Doubles, i: int, root: float, by_rho: float, over: float
 ) -> tuple[float, float, float]:
@@ -336,7 +320,7 @@ def finish(
 # ------------------------------------------------------------------------------ local aggregation
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
+@njit(cache=True, error_model="numpy", parallel=True)
 def polar(v: Floats, root: float) -> tuple[Doubles, Doubles]:
     """:func:`place` for all nodes."""
     n = len(v)
@@ -347,7 +331,7 @@ def polar(v: Floats, root: float) -> tuple[Doubles, Doubles]:
     return node, radial
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 def choose(
     lo: int, hi: int, target: Ints, source: Ints, same: bool, y: Floats, to: Doubles, edge: Ints
 ) -> int:
@@ -366,7 +350,7 @@ def choose(
     return count
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
+@njit(cache=True, error_model="numpy", parallel=True)
 def local_forward(
     x: Floats,
     y: Floats,
@@ -424,7 +408,7 @@ def local_forward(
             walk(x[first:last], at[first:last], step[first:last], root, out[first:last])
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", inline="always")
+@njit(cache=True, error_model="numpy", inline="always")
 def gap(
     x: Floats,
     y: Floats,
@@ -442,15 +426,12 @@ def gap(
     scale_i, scale_j = at[i, 0], to[j, 0]
     for k in range(4):
         mine[b, k], other[b, k] = at[i, k], to[j, k]
-    square = 0.0
     for k in range(d):
-        value = y[j, k] * scale_j - x[i, k] * scale_i
-        difference[b, k] = value
-        square += value * value
-    return 0.25 * square
+        difference[b, k] = y[j, k] * scale_j - x[i, k] * scale_i
+    return 0.25 * dot(difference, b, difference, b)
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
+@njit(cache=True, error_model="numpy", parallel=True)
 def local_backward_rows(
     x: Floats,
     y: Floats,
@@ -498,11 +479,9 @@ def local_backward_rows(
             lean[:] = 0.0
             side[:] = 0.0
             for i in range(first, last):
-                total = 0.0
+                along[i - first] = dot(flow, i - first, x, i) * at[i, 0]
                 for k in range(d):
-                    total += flow[i - first, k] * x[i, k]
                     pull[i, k] = flow[i - first, k]
-                along[i - first] = total * at[i, 0]
             for lo in range(start[first], start[last], BLOCK):
                 hi = min(lo + BLOCK, start[last])
                 count = choose(lo, hi, target, source, same, y, to, edge)
@@ -511,10 +490,8 @@ def local_backward_rows(
                 for b in range(count):
                     i, j = target[edge[b]], source[edge[b]]
                     s[b] = gap(x, y, at, to, i, j, mine, other, difference, b, d)
-                    total = 0.0
-                    for k in range(d):
-                        total += difference[b, k] * flow[i - first, k]
-                    a[b], across[b], w[b] = along[i - first], total, weight[edge[b]]
+                    across[b] = dot(difference, b, flow, i - first)
+                    a[b], w[b] = along[i - first], weight[edge[b]]
                 for b in range(count):
                     p_i, f_i, sinh_i = mine[b, 1], mine[b, 2], mine[b, 3]
                     p_j, f_j, sinh_j = other[b, 1], other[b, 2], other[b, 3]
@@ -557,10 +534,7 @@ def local_backward_rows(
                 row, rho = i - first, radial[i, 0]
                 half = at[i, 1] * (1.0 + at[i, 2])
                 leaning = -lean[row] * (half / rho if rho > 0.0 else 1.0)
-                over = 0.0
-                for k in range(d):
-                    over += side[row, k] * x[i, k]
-                over = over * at[i, 0] + leaning * along[row]
+                over = dot(side, row, x, i) * at[i, 0] + leaning * along[row]
                 by_v, by_side, product = finish(at, radial, i, root, by_rho[row], over)
                 products += product
                 by_flow = by_side * leaning
@@ -570,7 +544,7 @@ def local_backward_rows(
         moment[part] = products
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
+@njit(cache=True, error_model="numpy", parallel=True)
 def local_backward_columns(
     x: Floats,
     y: Floats,
@@ -590,7 +564,7 @@ def local_backward_columns(
     """Gradient by y, from what :func:`local_backward_rows` left; added for the same nodes."""
     d = x.shape[1]
     for part in prange(len(bounds) - 1):
-        side = np.empty(d)
+        side = np.empty((1, d))
         products = 0.0
         end = start[bounds[part + 1]] - 1
         for j in range(bounds[part], bounds[part + 1]):
@@ -608,24 +582,21 @@ def local_backward_columns(
                 by_pull, by_x = np.float64(parts[e, 0]), np.float64(parts[e, 1])
                 by_rho += parts[e, 2]
                 for k in range(d):
-                    side[k] += by_pull * pull[i, k] + by_x * x[i, k]
-            over = 0.0
-            for k in range(d):
-                over += side[k] * y[j, k]
-            over *= radial[j, 3] * to[j, 0]
+                    side[0, k] += by_pull * pull[i, k] + by_x * x[i, k]
+            over = dot(side, 0, y, j) * radial[j, 3] * to[j, 0]
             by_v, by_side, product = finish(to, radial, j, root, by_rho, over)
             products += product
             by_side *= radial[j, 3]
             for k in range(d):
                 before = grad_y[j, k] if same else 0.0
-                grad_y[j, k] = before + by_v * y[j, k] + by_side * side[k]
+                grad_y[j, k] = before + by_v * y[j, k] + by_side * side[0, k]
         moment[part] = products
 
 
 # -------------------------------------------------------------------------- translation, distance
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
+@njit(cache=True, error_model="numpy", parallel=True)
 def translate_forward(v: Floats, bias: Floats, root: float, bounds: Ints, out: Floats) -> None:
     """out_i = translate(v_i, bias_i); a ``bias`` of one row is the same for all."""
     shared = len(bias) == 1
@@ -638,7 +609,7 @@ def translate_forward(v: Floats, bias: Floats, root: float, bounds: Ints, out: F
             walk(v[lo:hi], node, t, root, out[lo:hi])
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
+@njit(cache=True, error_model="numpy", parallel=True)
 def translate_backward(
     v: Floats,
     bias: Floats,
@@ -668,28 +639,26 @@ def translate_backward(
                 for k in range(d):
                     grad_v[lo + b, k] = grad[b, k]
                     grad_bias[row, k] += root * pull[b, k]
-                    products += pull[b, k] * t[own, k]
+                products += dot(pull, b, t, own)
         moment[part] = products
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
+@njit(cache=True, error_model="numpy", parallel=True)
 def distance_forward(v: Floats, w: Floats, root: float, bounds: Ints, out: Floats) -> None:
     """out_i = squared distance of v_i and w_i."""
     d = v.shape[1]
     for part in prange(len(bounds) - 1):
         at, to, radial = np.empty((BLOCK, 4)), np.empty((BLOCK, 4)), np.empty((BLOCK, 4))
-        s = np.empty(BLOCK)
+        s, difference = np.empty(BLOCK), np.empty((1, d))
         for lo in range(bounds[part], bounds[part + 1], BLOCK):
             hi = min(lo + BLOCK, bounds[part + 1])
             place(v[lo:hi], root, at, radial)
             place(w[lo:hi], root, to, radial)
             for b in range(hi - lo):
                 scale, other_scale = at[b, 0], to[b, 0]
-                square = 0.0
                 for k in range(d):
-                    difference = w[lo + b, k] * other_scale - v[lo + b, k] * scale
-                    square += difference * difference
-                s[b] = 0.25 * square
+                    difference[0, k] = w[lo + b, k] * other_scale - v[lo + b, k] * scale
+                s[b] = 0.25 * dot(difference, 0, difference, 0)
             for b in range(hi - lo):
                 sh = 0.5 * (to[b, 1] - at[b, 1]) * (at[b, 2] + to[b, 2])
                 root_h = math.sqrt(sh * sh + at[b, 3] * to[b, 3] * s[b])
@@ -697,7 +666,7 @@ def distance_forward(v: Floats, w: Floats, root: float, bounds: Ints, out: Float
                 out[lo + b] = length * length
 
 
-@njit(cache=True, fastmath=FAST, error_model="numpy", parallel=True)
+@njit(cache=True, error_model="numpy", parallel=True)
 def distance_backward(
     v: Floats,
     w: Floats,
@@ -723,12 +692,9 @@ def distance_backward(
             place(w[lo:hi], root, to, far)
             for b in range(hi - lo):
                 scale, other_scale = at[b, 0], to[b, 0]
-                square = 0.0
                 for k in range(d):
-                    value = w[lo + b, k] * other_scale - v[lo + b, k] * scale
-                    difference[b, k] = value
-                    square += value * value
-                s[b] = 0.25 * square
+                    difference[b, k] = w[lo + b, k] * other_scale - v[lo + b, k] * scale
+                s[b] = 0.25 * dot(difference, b, difference, b)
             for b in range(hi - lo):
                 p, f, sinh_v = at[b, 1], at[b, 2], at[b, 3]
                 p_w, f_w, sinh_w = to[b, 1], to[b, 2], to[b, 3]
