@@ -44,6 +44,10 @@ LARGE = ("pubmed", "disease_m", "tissue_ppi")
 On many graphs so have the runs that come after."""
 FINALISTS, SEEDS = 3, 3
 """Elsewhere so many of the best trials are trained with so many seeds; their mean decides."""
+SMALL, MANY_SEEDS = ("disease",), 10
+"""With a hundred validation nodes so many."""
+LONGER = {("cora", "node"): 200}
+"""Patience of the runs that come after, where `PATIENCE` is too short: benchmarks/stopping.py."""
 
 
 def preset_path(cell: Cell) -> Path:
@@ -52,23 +56,23 @@ def preset_path(cell: Cell) -> Path:
 
 def choose_cell(cell: Cell, trials: int, given: dict[str, Any]) -> str:
     """Search, then let the best few run with more seeds; writes the preset."""
-    large = cell.source in LARGE
+    seeds = seeds_of(cell)
     graph, fixed = prepare(cell)
     fixed |= given
     result = search(graph, trials=trials, seed=0, **fixed)
     done = result.trials.filter(state="complete").sort("value", descending=True)
     best: tuple[float, dict[str, Any]] = (-math.inf, {})
-    for row in done.head(1 if large else FINALISTS).iter_rows(named=True):
+    for row in done.head(1 if seeds == 1 else FINALISTS).iter_rows(named=True):
         settings = {k: rounded(v) for k, v in row.items() if k in TUNABLE and v is not None}
         settings |= given
         scores = (
             [row["value"]]
-            if large
-            else [validation(graph, {**fixed, **settings, "seed": seed}) for seed in range(SEEDS)]
+            if seeds == 1
+            else [validation(graph, {**fixed, **settings, "seed": seed}) for seed in range(seeds)]
         )
         best = max(best, (statistics.fmean(scores), settings), key=itemgetter(0))
     score, settings = f"{100 * best[0]:.2f}", best[1]
-    of = "of one seed" if large else f"the mean of {SEEDS} seeds"
+    of = "of one seed" if seeds == 1 else f"the mean of {seeds} seeds"
     extra = "".join(f" --set {k}={json.dumps(v)}" for k, v in given.items())
     notes = [
         f"# Chosen by the validation {result.score} ({score}, {of}) among",
@@ -83,9 +87,9 @@ def try_change(cell: Cell, changes: dict[str, Any]) -> str:
     graph, fixed = prepare(cell)
     text = preset_path(cell).read_text()
     chosen = {k: v for k, v in tomllib.loads(text).items() if k in TUNABLE}
-    seeds = range(1 if cell.source in LARGE else SEEDS)
+    seeds = seeds_of(cell)
     before, after = (
-        statistics.fmean(validation(graph, {**fixed, **s, "seed": seed}) for seed in seeds)
+        statistics.fmean(validation(graph, {**fixed, **s, "seed": seed}) for seed in range(seeds))
         for s in (chosen, {**chosen, **changes})
     )
     said = f"validation {100 * after:.2f} against {100 * before:.2f} with {changes}"
@@ -96,6 +100,12 @@ def try_change(cell: Cell, changes: dict[str, Any]) -> str:
     notes.append(f"# Then {names}: {100 * after:.2f} against {100 * before:.2f}.")
     write(cell, notes, {**chosen, **changes})
     return said
+
+
+def seeds_of(cell: Cell) -> int:
+    if cell.source in LARGE:
+        return 1
+    return MANY_SEEDS if cell.source in SMALL else SEEDS
 
 
 def prepare(cell: Cell) -> tuple[Graph, dict[str, Any]]:
@@ -115,6 +125,7 @@ def write(cell: Cell, notes: list[str], settings: dict[str, Any]) -> None:
         f'task = "{cell.task}"',
         f'model = "{cell.row}"',
         f"epochs = {LARGE_EPOCHS if cell.dataset in INDUCTIVE else EPOCHS}",
+        *[f"patience = {LONGER[key]}" for key in [(cell.source, cell.task)] if key in LONGER],
         *[f"{k} = {json.dumps(v)}" for k, v in settings.items() if v != default[k]],
     ]
     preset_path(cell).write_text("\n".join(lines) + "\n")
