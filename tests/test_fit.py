@@ -159,13 +159,13 @@ def test_training_learns(task, sparse):
 
 
 def test_a_short_run_leaves_out_the_warm_up_of_a_preset():
-    asked = {"task": "node", "model": "gcn"}
-    name, chosen = preset("disease", asked)
-    assert name == "disease-node-gcn"
+    asked = {"task": "node", "model": "hgcn"}
+    name, chosen = preset("pubmed", asked)
+    assert name == "pubmed-node-hgcn"
     assert chosen["pretrain"] > 3
-    _, short = preset("disease", {**asked, "epochs": 3})
+    _, short = preset("pubmed", {**asked, "epochs": 3})
     assert short == {key: value for key, value in chosen.items() if key != "pretrain"}
-    _, long = preset("disease", {**asked, "epochs": 2000})
+    _, long = preset("pubmed", {**asked, "epochs": 2000})
     assert long == chosen
 
 
