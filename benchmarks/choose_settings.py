@@ -120,12 +120,13 @@ def prepare(cell: Cell) -> tuple[Graph, dict[str, Any]]:
 def write(cell: Cell, notes: list[str], settings: dict[str, Any]) -> None:
     """The preset of a cell: what differs from the defaults."""
     default = {setting.name: setting.default for setting in fields(Config)}
+    patience = LONGER.get((cell.source, cell.task), default["patience"])
+    settings = {"patience": patience, **settings}
     lines = [
         *notes,
         f'task = "{cell.task}"',
         f'model = "{cell.row}"',
         f"epochs = {LARGE_EPOCHS if cell.dataset in INDUCTIVE else EPOCHS}",
-        *[f"patience = {LONGER[key]}" for key in [(cell.source, cell.task)] if key in LONGER],
         *[f"{k} = {json.dumps(v)}" for k, v in settings.items() if v != default[k]],
     ]
     preset_path(cell).write_text("\n".join(lines) + "\n")
