@@ -31,10 +31,10 @@ from hgcn.config import Config
 from hgcn.data import Graph, load
 from hgcn.errors import HGCNError
 from hgcn.experiments.cells import INDUCTIVE, Cell, table1
-from hgcn.fitting import run_problem
-from hgcn.prepare import Problem, choose
-from hgcn.search_space import TUNABLE
-from hgcn.searching import search
+from hgcn.runs.fit import run_problem
+from hgcn.training.problem import Problem, choose
+from hgcn.tuning.search import search
+from hgcn.tuning.space import TUNABLE
 
 PRESETS = Path(__file__).parents[1] / "src" / "hgcn" / "presets"
 EPOCHS, LARGE_EPOCHS, PATIENCE = 1500, 500, 100

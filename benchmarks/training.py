@@ -21,11 +21,11 @@ from unittest import mock
 import numpy as np
 import torch
 
+from hgcn.commands._display import TrainingDisplay
 from hgcn.data import Graph
 from hgcn.data.graph import csr_matrix
-from hgcn.display import TrainingDisplay
-from hgcn.fitting import fit
-from hgcn.tasks import LinkTask, NodeTask
+from hgcn.runs.fit import fit
+from hgcn.training.tasks import LinkTask, NodeTask
 
 NODES, EDGES, FEATURES, WORDS, CLASSES = 2708, 5278, 1433, 18, 7
 
@@ -64,8 +64,8 @@ class Clock:
 
 
 def measure(graph: Graph, task: str, epochs: int) -> None:
-    training = import_module("hgcn.train")
-    fitting = import_module("hgcn.fitting")
+    training = import_module("hgcn.training.loop")
+    fitting = import_module("hgcn.runs.fit")
     kind, clock, display = LinkTask if task == "link" else NodeTask, Clock(), TrainingDisplay()
     with ExitStack() as stack:
 

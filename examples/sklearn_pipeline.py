@@ -14,7 +14,7 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold, cross_val_sco
 from sklearn.pipeline import make_pipeline
 
 import hgcn
-from hgcn.data.generators import tree_with_features
+from hgcn.data import tree_with_features
 from hgcn.estimators import HGCNClassifier, HGCNLinkPredictor, link_pairs
 
 EPOCHS = 60

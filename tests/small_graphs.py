@@ -7,8 +7,8 @@ import numpy as np
 import torch
 
 from hgcn.data import Graph
-from hgcn.fitting import fit
-from hgcn.run import Run
+from hgcn.runs.fit import fit
+from hgcn.runs.run import Run
 
 QUICK: dict[str, Any] = {"epochs": 6, "eval_every": 2, "dim": 3}
 

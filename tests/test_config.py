@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from hgcn.commands._settings import NOT_FLAGS, add_settings, given_settings
 from hgcn.config import ACTIVATIONS, MODEL_NAMES, TYPES, Config, read_toml
 from hgcn.errors import ConfigError
+from hgcn.models.predictor import MODEL_OPTIONS, model_settings
 from hgcn.models.table import MODELS, options_of
-from hgcn.predictor import MODEL_OPTIONS, model_settings
 
 SETTINGS = {setting.name: setting for setting in fields(Config)}
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
     from hgcn.config import Config
     from hgcn.data import Graph, hyperbolicity, load
     from hgcn.estimators import HGCNClassifier, HGCNLinkPredictor
-    from hgcn.fitting import fit, resume
-    from hgcn.run import Run, load_run
-    from hgcn.searching import search
+    from hgcn.runs.fit import fit, resume
+    from hgcn.runs.run import Run, load_run
+    from hgcn.tuning.search import search
 
 __all__ = [
     "Config",
@@ -51,13 +51,13 @@ _HOMES = {
     "Graph": "data",
     "HGCNClassifier": "estimators",
     "HGCNLinkPredictor": "estimators",
-    "Run": "run",
-    "fit": "fitting",
+    "Run": "runs.run",
+    "fit": "runs.fit",
     "hyperbolicity": "data",
     "load": "data",
-    "load_run": "run",
-    "resume": "fitting",
-    "search": "searching",
+    "load_run": "runs.run",
+    "resume": "runs.fit",
+    "search": "tuning.search",
 }
 
 

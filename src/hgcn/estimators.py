@@ -20,13 +20,13 @@ from torch import Tensor
 from hgcn.config import Config, check_names
 from hgcn.data import as_graph
 from hgcn.data.graph import Graph
-from hgcn.data.negatives import NonEdges
-from hgcn.data.node_split import NodeSplit, draw_parts, part_sizes
-from hgcn.data.splits import LinkSplit, split_links
+from hgcn.data.splits.draw import LinkSplit, split_links
+from hgcn.data.splits.negatives import NonEdges
+from hgcn.data.splits.nodes import NodeSplit, draw_parts, part_sizes
 from hgcn.errors import ConfigError, GraphError
-from hgcn.fitting import run_problem
-from hgcn.prepare import Problem, choose
-from hgcn.run import Run
+from hgcn.runs.fit import run_problem
+from hgcn.runs.run import Run
+from hgcn.training.problem import Problem, choose
 
 SETTINGS = {
     setting.name: setting.default

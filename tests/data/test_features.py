@@ -19,8 +19,8 @@ from hgcn.data import (
     read,
     standardise,
 )
-from hgcn.data.arrays import as_features
 from hgcn.data.features import append_columns, replace_last_columns
+from hgcn.data.reading.arrays import as_features
 from hgcn.models.linear import product
 
 PEOPLE = """id,age,colour,height

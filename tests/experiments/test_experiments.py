@@ -17,7 +17,7 @@ from hgcn.experiments import EXPERIMENTS, Cell, Store, paper
 from hgcn.experiments.cells import INDUCTIVE, SHALLOW, VARIANTS
 from hgcn.experiments.reproduce import longest, missing, reproduce, seconds_left
 from hgcn.experiments.tables import blocks, summary_markdown, table1_markdown, value
-from hgcn.prepare import preset
+from hgcn.training.problem import preset
 
 ROOT = Path(__file__).parents[2]
 PRESETS = sorted((ROOT / "src" / "hgcn" / "presets").glob("*.toml"))

@@ -10,11 +10,11 @@ import zlib
 import numpy as np
 import pytest
 import torch
-from browser import NAMES, Browser, find_browser
-from scenes import cluster_scene, scale_free_scene, spiral_scene, tree_scene
 
+from browser import NAMES, Browser, find_browser
 from hgcn import geometry
 from hgcn.viewer import Categories, Layer, MissingLinks, Scene, write_page
+from sample_scenes import cluster_scene, scale_free_scene, spiral_scene, tree_scene
 
 pytestmark = [
     pytest.mark.skipif(

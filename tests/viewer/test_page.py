@@ -6,12 +6,12 @@ import threading
 
 import numpy as np
 import pytest
-from scenes import scale_free_scene, tree_scene
 
 from hgcn.errors import DataError
 from hgcn.viewer import Layer, Scene, render_page, write_page
 from hgcn.viewer.page import island, pack
 from hgcn.viewer.server import page_server
+from sample_scenes import scale_free_scene, tree_scene
 
 
 def data_of(page: str) -> list[dict]:

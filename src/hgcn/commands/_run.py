@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from hgcn.data import Graph
-    from hgcn.run import Run
+    from hgcn.runs.run import Run
 
 ENDINGS = (".parquet", ".csv")
 SHOWN = 20
@@ -41,7 +41,7 @@ def add_output(parser: argparse.ArgumentParser, required: bool) -> None:
 
 def open_run(arguments: argparse.Namespace) -> tuple[Run, Graph | None]:
     """The run, and the other graph if one is given."""
-    from hgcn.run import load_run
+    from hgcn.runs.run import load_run
 
     options = {name: getattr(arguments, name) for name in ("features", "labels")}
     options = {name: value for name, value in options.items() if value is not None}
@@ -75,7 +75,7 @@ def check_output(name: str | None) -> Path | None:
 def deliver(table: pl.DataFrame, path: Path | None) -> None:
     """Write a table to a file, or show it."""
     if path is not None:
-        from hgcn.storage import write_table
+        from hgcn.files import write_table
 
         write_table(path, table)
         sys.stderr.write(f"{path}: {table.height:,} rows\n")
@@ -86,7 +86,7 @@ def deliver(table: pl.DataFrame, path: Path | None) -> None:
 
 
 def _show(table: pl.DataFrame) -> None:
-    from hgcn.display import output, rows_table
+    from hgcn.commands._display import output, rows_table
 
     console = output()
     rows = [[_cell(value) for value in row] for row in table.head(SHOWN).iter_rows()]

@@ -30,8 +30,8 @@ def run(arguments: argparse.Namespace) -> int:
     from rich import box
     from rich.table import Table
 
-    from hgcn.data.datasets import DATASETS, is_present
-    from hgcn.display import output
+    from hgcn.commands._display import output
+    from hgcn.data.datasets.table import DATASETS, is_present
     from hgcn.errors import DataError
     from hgcn.text import one_of
 

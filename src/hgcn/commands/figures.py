@@ -13,7 +13,7 @@ from hgcn.text import one_of
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from hgcn.run import Run
+    from hgcn.runs.run import Run
 
 NAMES = {
     "geometry": "geodesics of the Poincaré disk, distance against curvature (figure 1)",
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.name not in NAMES:
         raise ConfigError(one_of("NAME", arguments.name, NAMES))
     _refuse_unused(arguments)
-    from hgcn.figures.style import check_path, save
+    from hgcn.plots.style import check_path, save
 
     path = check_path(arguments.out or f"{arguments.name}.svg")
     dpi = _number(arguments, "dpi") or 0
@@ -130,7 +130,7 @@ def _attention(arguments: argparse.Namespace) -> Figure:
 
 
 def _opened(arguments: argparse.Namespace) -> list[Run]:
-    from hgcn.run import load_run
+    from hgcn.runs.run import load_run
 
     return [load_run(path) for path in arguments.runs]
 
@@ -139,7 +139,7 @@ def _trained(train: Any, arguments: argparse.Namespace) -> list[Run]:
     """Train what the figure needs, with a line of progress for each run."""
     from contextlib import ExitStack
 
-    from hgcn.display import TrainingDisplay
+    from hgcn.commands._display import TrainingDisplay
 
     numbers = {name: _number(arguments, name) for name in ("dim", "seed", "epochs")}
     with ExitStack() as stack:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
     from hgcn.data import Graph
-    from hgcn.run import Run
+    from hgcn.runs.run import Run
 
 EXAMPLES = """\
 examples:
@@ -73,9 +73,9 @@ def _links(trained: Run, graph: Graph, file: str) -> pl.DataFrame:
     import numpy as np
     import polars as pl
 
-    from hgcn.data.edges import edges_from_table
-    from hgcn.data.ids import positions
-    from hgcn.data.tables import Table
+    from hgcn.data.reading.edges import edges_from_table
+    from hgcn.data.reading.ids import positions
+    from hgcn.data.reading.tables import Table
 
     asked = edges_from_table(Table(file))
     nodes = positions(asked.ids, pl.Series(graph.ids.tolist()))

@@ -96,7 +96,7 @@ def _reproduce(cells: list[Cell], seeds: int, store: Store, processes: int | Non
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
-    from hgcn.display import duration
+    from hgcn.commands._display import duration
     from hgcn.experiments.reproduce import Status, missing, reproduce, seconds_left
 
     jobs = missing(cells, seeds, store)
@@ -123,7 +123,7 @@ def _reproduce(cells: list[Cell], seeds: int, store: Store, processes: int | Non
 
 def _write(path: Path, tables: dict[str, Any]) -> None:
     """Replace what is between the markers of each table."""
-    from hgcn.storage import write_text
+    from hgcn.files import write_text
 
     try:
         text = path.read_text(encoding="utf-8")

@@ -13,8 +13,8 @@ from hgcn.commands._settings import add_settings, given_settings
 from hgcn.errors import ConfigError
 
 if TYPE_CHECKING:
-    from hgcn.search_trial import Trials
-    from hgcn.searching import SearchResult
+    from hgcn.tuning.search import SearchResult
+    from hgcn.tuning.trial import Trials
 
 EXAMPLES = """\
 A setting that is given is fixed; the others of the search space vary. The test part is never
@@ -68,11 +68,11 @@ def run(arguments: argparse.Namespace) -> int:
         )
     }
 
-    from hgcn import storage
-    from hgcn.searching import search
+    from hgcn import files
+    from hgcn.tuning.search import search
 
     folder = Path(arguments.out)
-    storage.make_folder(folder)
+    files.make_folder(folder)
     with _Display(arguments.quiet) as display:
         result = search(
             source,
@@ -84,8 +84,8 @@ def run(arguments: argparse.Namespace) -> int:
             **given,
         )
     best = folder / f"{result.name}.toml"
-    storage.write_text(best, _header(result) + result.config.to_toml())
-    with storage.replacing(folder / f"{result.name}.csv") as temporary:
+    files.write_text(best, _header(result) + result.config.to_toml())
+    with files.replacing(folder / f"{result.name}.csv") as temporary:
         result.trials.write_csv(temporary)
     _show(result, best, arguments.quiet)
     return INTERRUPTED if result.interrupted else 0
@@ -157,7 +157,7 @@ class _Display:
 
     def update(self, trials: Trials) -> None:
         """Show where the search stands."""
-        from hgcn.display import duration
+        from hgcn.commands._display import duration
 
         now = time.monotonic()
         if self.first is None:
@@ -178,7 +178,7 @@ def _show(result: SearchResult, best: Path, quiet: bool) -> None:
         return
     import polars as pl
 
-    from hgcn.display import output, rows_table, score_name
+    from hgcn.commands._display import output, rows_table, score_name
 
     top = result.trials.filter(pl.col("state") == "complete")
     top = top.sort(["value", "number"], descending=[True, False]).head(SHOWN)

@@ -48,8 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.seeds is not None:
         return _seeds(arguments, source, given, folder)
 
-    from hgcn.display import TrainingDisplay
-    from hgcn.fitting import fit
+    from hgcn.commands._display import TrainingDisplay
+    from hgcn.runs.fit import fit
 
     with TrainingDisplay(arguments.quiet) as display, _explained(folder):
         result = fit(source, out=folder, on_epoch=display.update, **given)
@@ -97,8 +97,8 @@ def _new_folder(source: str) -> Path:
 
 
 def _resume(arguments: argparse.Namespace, given: dict[str, Any]) -> int:
-    from hgcn.display import TrainingDisplay
-    from hgcn.fitting import resume
+    from hgcn.commands._display import TrainingDisplay
+    from hgcn.runs.fit import resume
 
     if given or arguments.source or arguments.config or arguments.out or arguments.seeds:
         raise ConfigError(
@@ -111,7 +111,7 @@ def _resume(arguments: argparse.Namespace, given: dict[str, Any]) -> int:
 
 
 def _seeds(arguments: argparse.Namespace, source: str, given: dict[str, Any], folder: Path) -> int:
-    from hgcn.fitting import fit_seeds
+    from hgcn.runs.fit import fit_seeds
 
     seeds = above_zero("--seeds", arguments.seeds)
     summary = fit_seeds(source, seeds, out=folder, **given)
@@ -123,7 +123,7 @@ def _show(metrics: dict[str, Any], folder: Path, quiet: bool) -> None:
     if quiet:
         sys.stdout.write(f"{folder}\n")
         return
-    from hgcn.display import duration, output, scores_table
+    from hgcn.commands._display import duration, output, scores_table
 
     console = output()
     title = f"{metrics['source']}: {metrics['task']} prediction with {metrics['model']}"

@@ -1,23 +1,23 @@
 """Graphs: reading, checking, datasets, simulators, splits and hyperbolicity."""
 
-from hgcn.data.combine import combine
-from hgcn.data.convert import as_graph
-from hgcn.data.datasets import DATASETS, load_dataset
-from hgcn.data.features import default_features, log_features, normalise_rows, standardise
-from hgcn.data.generators import (
+from hgcn.data.datasets.generators import (
     balanced_tree,
     barabasi_albert,
     hyperbolic_random,
     random_tree,
     tree_with_features,
 )
+from hgcn.data.datasets.simulate import disease, disease_m, disease_spread
+from hgcn.data.datasets.table import DATASETS, load_dataset
+from hgcn.data.features import default_features, log_features, normalise_rows, standardise
 from hgcn.data.graph import Graph
-from hgcn.data.hyperbolicity import Hyperbolicity, hyperbolicity
-from hgcn.data.load import load
-from hgcn.data.read import read
-from hgcn.data.simulate import disease, disease_m, disease_spread
-from hgcn.data.splits import LinkPart, LinkSplit, NodeSplit, split_links, split_nodes
-from hgcn.data.tables import Table
+from hgcn.data.gromov.report import Hyperbolicity, hyperbolicity
+from hgcn.data.loading import load
+from hgcn.data.reading.convert import as_graph
+from hgcn.data.reading.many import combine
+from hgcn.data.reading.source import read
+from hgcn.data.reading.tables import Table
+from hgcn.data.splits.draw import LinkPart, LinkSplit, NodeSplit, split_links, split_nodes
 
 __all__ = [
     "DATASETS",

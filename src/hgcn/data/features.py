@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from hgcn.data.convert import as_graph
 from hgcn.data.graph import Graph, csr_matrix, select_rows
+from hgcn.data.reading.convert import as_graph
 from hgcn.errors import GraphError
 
 MAX_DEGREE = 5

@@ -211,7 +211,7 @@ class Graph:
     @classmethod
     def from_pyg(cls, data: Data, **fields_: Any) -> Graph:
         """The graph of a :class:`torch_geometric.data.Data`; keywords fill the other fields."""
-        from hgcn.data.convert import from_pyg
+        from hgcn.data.reading.convert import from_pyg
 
         return from_pyg(data, **fields_)
 

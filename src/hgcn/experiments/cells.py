@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hgcn.config import MODEL_NAMES
-from hgcn.prepare import preset
+from hgcn.training.problem import preset
 
 SHALLOW = ("euc", "hyp", "euc-mixed", "hyp-mixed")
 

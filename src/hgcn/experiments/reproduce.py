@@ -142,8 +142,8 @@ def run_job(job: Job) -> dict[str, Any]:
     """Train and evaluate; the line of the store."""
     import warnings
 
-    from hgcn.distortion import distortion
-    from hgcn.fitting import fit
+    from hgcn.experiments.distortion import distortion
+    from hgcn.runs.fit import fit
 
     request = job.cell.request(job.seed)
     graph = _load(request["source"])

@@ -143,7 +143,7 @@ def _entry(entry: Value | None, seeds: int, best: float = math.inf) -> str:
 
 
 def _delta(source: str) -> str:
-    from hgcn.data.datasets import DATASETS
+    from hgcn.data.datasets.table import DATASETS
 
     delta = DATASETS[source].delta
     return "" if delta is None else f"{delta:g}"
@@ -199,7 +199,7 @@ def _distortion(pairs: Sequence[Value | None]) -> str:
 
 def datasets_rows() -> list[list[str]]:
     """Our counts against the paper's."""
-    from hgcn.data.datasets import DATASETS
+    from hgcn.data.datasets.table import DATASETS
 
     ours = {"ppi": "tissue_ppi"}
     rows = []

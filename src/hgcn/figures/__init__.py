@@ -9,9 +9,9 @@ from hgcn.figures.attention import attention_figure, train_for_attention
 from hgcn.figures.curvature import curvature_figure
 from hgcn.figures.embeddings import embeddings_figure, train_for_embeddings
 from hgcn.figures.geometry import geometry_figure
-from hgcn.figures.plot import plot_disk
-from hgcn.figures.style import save
 from hgcn.figures.training import training_figure
+from hgcn.plots.run_disk import plot_disk
+from hgcn.plots.style import save
 
 __all__ = [
     "attention_figure",

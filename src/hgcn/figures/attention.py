@@ -13,15 +13,15 @@ from torch import Tensor
 from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError, GraphError
 from hgcn.figures.embeddings import NAMES
-from hgcn.figures.style import INK, ORANGE, SOFT, new_figure, style
-from hgcn.viewer.build import depth
-from hgcn.viewer.from_run import attention_layers
+from hgcn.plots.style import INK, ORANGE, SOFT, new_figure, style
+from hgcn.scenes.build import depth
+from hgcn.scenes.from_run import attention_layers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from hgcn.run import Run
+    from hgcn.runs.run import Run
 
 MODELS = ("gat", "hgcn")
 SOURCE = "disease"
@@ -37,7 +37,7 @@ def train_for_attention(
     **settings: Any,
 ) -> list[Run]:
     """The runs of the figure: GAT and HGCN with attention, two layers, on a tree of an epidemic."""
-    from hgcn.fitting import fit
+    from hgcn.runs.fit import fit
 
     runs = []
     for model in MODELS:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from hgcn.errors import RunError
 from hgcn.experiments import Store
 from hgcn.experiments.cells import curvature
-from hgcn.figures.style import BLUE, ORANGE, new_figure, style
+from hgcn.plots.style import BLUE, ORANGE, new_figure, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

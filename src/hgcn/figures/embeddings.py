@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hgcn.errors import ConfigError
-from hgcn.figures.disk import centred, draw_layer
-from hgcn.figures.style import new_figure, style
+from hgcn.plots.disk import centred, draw_layer
+from hgcn.plots.style import new_figure, style
+from hgcn.scenes.from_run import scene_from_run
 from hgcn.viewer import Categories
-from hgcn.viewer.from_run import scene_from_run
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from hgcn.run import Run
+    from hgcn.runs.run import Run
 
 SUBJECTS = (("disease_lp", "link"), ("cora", "node"))
 MODELS = ("gcn", "hgcn")
@@ -37,7 +37,7 @@ def train_for_embeddings(
             after each epoch.
         settings: other settings of all runs.
     """
-    from hgcn.fitting import fit
+    from hgcn.runs.fit import fit
 
     runs = []
     for model in MODELS:

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hgcn.figures.disk import arcs, draw_rim, ramp
-from hgcn.figures.style import BLUE, INK, LINE, ORANGE, SOFT, new_figure, style
 from hgcn.geometry import ball, from_ball, local_log, translate
+from hgcn.plots.disk import arcs, draw_rim, ramp
+from hgcn.plots.style import BLUE, INK, LINE, ORANGE, SOFT, new_figure, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hgcn.errors import RunError
-from hgcn.figures.style import BLUE, GREEN, LINE, PALETTE, SOFT, new_figure, style
+from hgcn.plots.style import BLUE, GREEN, LINE, PALETTE, SOFT, new_figure, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from hgcn.run import Run
+    from hgcn.runs.run import Run
 
 
 def training_figure(run: Run) -> Figure:
     """Training curves of a run, with the epoch whose weights were kept."""
     if not run.history:
         raise RunError("Expected a run with a history of its training, got none.")
-    from hgcn.display import score_name
+    from hgcn.commands._display import score_name
 
     select = run.metrics["select"]
     curvatures = [name for name in run.history[0] if name not in ("epoch", "loss", select)]

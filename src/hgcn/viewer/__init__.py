@@ -9,10 +9,10 @@ Example:
     >>> path = viewer.write_page("disk.html", scene)  # doctest: +SKIP
 """
 
-from hgcn.viewer.build import scene_from_embeddings
+from hgcn.scenes.build import scene_from_embeddings
+from hgcn.scenes.projection import Distortion, project
+from hgcn.scenes.scene import Categories, Layer, MissingLinks, Numbers, Scene
 from hgcn.viewer.page import render_page, write_page
-from hgcn.viewer.project import Distortion, project
-from hgcn.viewer.scene import Categories, Layer, MissingLinks, Numbers, Scene
 from hgcn.viewer.server import serve
 
 __all__ = [

@@ -21,7 +21,7 @@ import torch
 
 from hgcn.errors import DataError
 from hgcn.geometry.normal import saturate
-from hgcn.viewer.scene import Categories, Column, Layer, Scene
+from hgcn.scenes.scene import Categories, Column, Layer, Scene
 
 # In this order they make one script; a file uses what the files before it declare.
 _SCRIPTS = (

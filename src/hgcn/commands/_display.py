@@ -1,0 +1,143 @@
+"""What a person sees in the terminal: progress while training, tables afterwards."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from rich.console import Console
+from rich.progress import BarColumn, ProgressColumn, Task, TextColumn
+from rich.progress import Progress as Bar
+from rich.table import Table
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from hgcn.training.loop import Progress
+
+NAMES = {
+    "roc_auc": "ROC AUC",
+    "ap": "average precision",
+    "mrr": "MRR",
+    "accuracy": "accuracy",
+    "f1": "F1",
+    "f1_macro": "macro F1",
+}
+
+
+def score_name(name: str) -> str:
+    """What people call a score."""
+    return NAMES.get(name, name)
+
+
+class _Remaining(ProgressColumn):
+    """Time to the last epoch; training may stop before."""
+
+    def render(self, task: Task) -> Text:
+        rate = task.completed / task.elapsed if task.elapsed and task.completed else None
+        if rate is None or task.total is None:
+            return Text("")
+        return Text(f"at most {duration((task.total - task.completed) / rate)} more", style="dim")
+
+
+def duration(seconds: float) -> str:
+    """Seconds in words that fit their size."""
+    if seconds < 90:
+        return f"{seconds:.0f} s"
+    if seconds < 90 * 60:
+        return f"{seconds / 60:.0f} min"
+    return f"{seconds / 3600:.1f} h"
+
+
+class TrainingDisplay:
+    """Shows how training goes: a live line in a terminal, a line now and then in a pipe.
+
+    Use it as a context, and give its :meth:`update` to :func:`hgcn.fit` as ``on_epoch``.
+    """
+
+    def __init__(self, quiet: bool = False, every: float = 10.0) -> None:
+        self.console = Console(stderr=True, quiet=quiet)
+        self.every = every
+        self.last = time.monotonic()
+        self.shown: dict[str, Any] = {"score": "", "c": ""}
+        self.bar = Bar(
+            TextColumn("epoch {task.completed}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[text]}"),
+            _Remaining(),
+            console=self.console,
+            transient=True,
+            disable=quiet or not self.console.is_terminal,
+        )
+        self.task = self.bar.add_task("", total=None, text="starting")
+
+    def __enter__(self) -> TrainingDisplay:
+        self.bar.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.bar.stop()
+
+    def update(self, progress: Progress) -> None:
+        """Show where training stands."""
+        if progress.score is not None:
+            self.shown["score"] = f"val {100 * progress.score:.2f}"
+            curvatures = " ".join(f"{c:.2g}" for c in progress.curvatures)
+            self.shown["c"] = f"c {curvatures}" if curvatures else ""
+        best = progress.best
+        parts = [
+            f"loss {progress.loss:.4f}",
+            self.shown["score"],
+            f"best {100 * best.score:.2f} at {best.epoch}" if best.epoch else "",
+            f"patience {progress.patience_left}",
+            self.shown["c"],
+        ]
+        text = "  ".join(part for part in parts if part)
+        self.bar.update(self.task, completed=progress.epoch, total=progress.epochs, text=text)
+        if self.bar.disable and time.monotonic() - self.last >= self.every:
+            self.console.print(f"epoch {progress.epoch}/{progress.epochs}  {text}", highlight=False)
+            self.last = time.monotonic()
+
+
+def output() -> Console:
+    """Where results are printed: as wide as the terminal, and as wide as the table in a pipe."""
+    return Console(width=None if sys.stdout.isatty() else 10_000, highlight=False)
+
+
+def scores_table(metrics: Mapping[str, Any], title: str) -> Table:
+    """Scores of a run on validation and test, in per cent; several seeds as mean ± deviation."""
+    table = Table(title=title, title_justify="left", title_style="bold")
+    table.min_width = len(title)  # rich would wrap a title that is wider than its table
+    table.add_column("score")
+    table.add_column("validation", justify="right")
+    table.add_column("test", justify="right", style="bold")
+    for name in metrics["test"]:
+        mark = " *" if name == metrics["select"] else ""
+        values = [percent(metrics[part][name]) for part in ("val", "test")]
+        table.add_row(score_name(name) + mark, *values)
+    return table
+
+
+def percent(value: float | Mapping[str, float]) -> str:
+    """A share in per cent, with its deviation where there is one."""
+    if isinstance(value, Mapping):
+        return f"{100 * value['mean']:.2f} ± {100 * value['std']:.2f}"
+    return f"{100 * value:.2f}"
+
+
+def rows_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> Table:
+    """A table: first column to the left, the others to the right."""
+    table = Table(title=title or None, title_justify="left", title_style="bold")
+    table.min_width = len(title)  # rich would wrap a title that is wider than its table
+    for index, name in enumerate(header):
+        table.add_column(name, justify="left" if index == 0 else "right")
+    for row in rows:
+        table.add_row(*row)
+    return table

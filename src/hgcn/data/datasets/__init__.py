@@ -1,0 +1,5 @@
+"""Data sets by name: downloaded, simulated or registered."""
+
+from hgcn.data.datasets.table import DATASETS, Dataset, find_dataset, is_present, load_dataset
+
+__all__ = ["DATASETS", "Dataset", "find_dataset", "is_present", "load_dataset"]

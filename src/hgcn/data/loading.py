@@ -1,0 +1,44 @@
+"""One door to graphs: a data set by its name, or a graph of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from hgcn.data.graph import Graph
+from hgcn.data.reading.source import read
+from hgcn.errors import DataError
+from hgcn.text import one_of
+
+
+def load(source: Any, **options: Any) -> Graph:
+    """Load a data set by its name, or read anything that :func:`hgcn.data.read` takes.
+
+    A name of a data set wins over a file or folder of that name; write ``./cora`` for the folder.
+
+    Example:
+        >>> load((["ann", "bob"], ["bob", "cem"]))
+        Graph(3 nodes, 2 edges)
+
+    Args:
+        source: a name, or anything that :func:`hgcn.data.read` takes.
+        options: other arguments of :func:`hgcn.data.read`, such as ``features`` and ``labels``;
+            they win over what a data set brings.
+    """
+    if not isinstance(source, str):
+        return read(source, **options)
+    from hgcn.data.datasets.table import DATASETS, load_dataset
+
+    if source in DATASETS:
+        graph = load_dataset(source)
+        return read(graph, **options) if options else graph
+    if _exists(source):
+        return read(source, **options)
+    raise DataError(one_of("source", source, DATASETS, "or the path of an existing file or folder"))
+
+
+def _exists(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except (OSError, ValueError):  # longer than a path may be, or with a null character
+        return False

@@ -1,0 +1,153 @@
+"""Graphs of other packages."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hgcn.data.graph import SPLIT_PARTS, Graph
+from hgcn.data.reading.arrays import as_features
+from hgcn.data.reading.clean import clean_edges, is_symmetric
+from hgcn.errors import GraphError
+
+if TYPE_CHECKING:
+    from torch_geometric.data import Data  # type: ignore[import-untyped]
+
+
+def as_graph(source: Any) -> Graph:
+    """A graph from a :class:`Graph`, a PyG ``Data`` or anything else that is one in memory.
+
+    Every function of hgcn that takes a graph calls this first. Files are read by
+    :func:`hgcn.data.read`.
+
+    Example:
+        >>> import networkx
+        >>> as_graph(networkx.path_graph(3))
+        Graph(3 nodes, 2 edges)
+    """
+    if isinstance(source, Graph):
+        return source
+    if is_pyg(source):
+        return from_pyg(source)
+    if isinstance(source, str | Path):
+        raise GraphError(f"Expected a graph, got {source!r}. Load it first: hgcn.load({source!r}).")
+    from hgcn.data.reading.source import read
+
+    return read(source)
+
+
+def is_from(package: str, kind: str, value: Any) -> bool:
+    """Whether a value is an instance of a class of a package that need not be imported."""
+    module = sys.modules.get(package)
+    return module is not None and isinstance(value, getattr(module, kind))
+
+
+def is_pyg(value: Any) -> bool:
+    """Whether a value is a graph of PyTorch Geometric."""
+    return is_from("torch_geometric.data", "Data", value) or is_from(
+        "torch_geometric.data", "HeteroData", value
+    )
+
+
+def from_pyg(data: Data, **fields: Any) -> Graph:
+    """The graph of a :class:`torch_geometric.data.Data`.
+
+    It is directed if an edge lacks its reverse. Self-loops and repeated edges are cleaned as
+    everywhere; ``train_mask`` and the like become the split, ``batch`` the graph ids.
+
+    Args:
+        data: a homogeneous graph.
+        fields: further fields of the graph, which win over those of ``data``.
+    """
+    if is_from("torch_geometric.data", "HeteroData", data):
+        raise GraphError(
+            "Expected a homogeneous graph, got HeteroData. Use its `to_homogeneous()`."
+        )
+    edge_index = getattr(data, "edge_index", None)
+    if not isinstance(edge_index, Tensor) or edge_index.dim() != 2 or len(edge_index) != 2:
+        raise GraphError(
+            "Expected `data.edge_index` to be a tensor of shape [2, number of edges], got "
+            f"{_shape(edge_index)}."
+        )
+    n = fields.pop("num_nodes", None) or _number_of_nodes(data)
+    edges = edge_index.detach().cpu().long()
+    low, high = (int(b) for b in edges.aminmax()) if edges.numel() else (0, 0)
+    if low < 0 or high >= n:
+        raise GraphError(f"Expected `edge_index` to hold ids in 0..{n - 1}, got {low}..{high}.")
+    weight = getattr(data, "edge_weight", None)
+    if weight is not None:
+        weight = weight.detach().cpu().double().flatten().numpy()
+        if len(weight) != edges.shape[1] or not (np.isfinite(weight) & (weight > 0)).all():
+            raise GraphError(
+                f"Expected `edge_weight` to hold {edges.shape[1]} positive numbers, got others."
+            )
+    source, target = edges.numpy()
+    directed = fields.pop("directed", getattr(data, "directed", None))
+    edge_index, edge_weight, notes = clean_edges(
+        source, target, weight, num_nodes=n, directed=directed is not False
+    )
+    if directed is None:
+        key = (edge_index[0] * n + edge_index[1]).numpy()
+        merged = None if edge_weight is None else edge_weight.double().numpy()
+        directed = not is_symmetric(key, merged, n)
+    found: dict[str, Any] = {
+        "x": None if data.x is None else as_features(data.x, "data.x"),
+        "y": _labels(data),
+        "graph_ids": _graph_ids(data),
+        "split": _split(data, n),
+        "notes": notes,
+    }
+    for name in ("ids", "feature_names", "class_names"):
+        found[name] = getattr(data, name, None)
+    found.update(fields)
+    return Graph(edge_index, n, edge_weight=edge_weight, directed=bool(directed), **found)
+
+
+def _shape(value: Any) -> str:
+    return f"{value.dtype} {list(value.shape)}" if isinstance(value, Tensor) else repr(value)
+
+
+def _number_of_nodes(data: Data) -> int:
+    for name in ("x", "y", "graph_ids", "batch", "train_mask"):
+        value = getattr(data, name, None)
+        if isinstance(value, Tensor) and value.dim():
+            return len(value)
+    return int(data.num_nodes or 0)
+
+
+def _labels(data: Data) -> Tensor | None:
+    if data.y is None:
+        return None
+    y = data.y.detach().cpu()
+    y = y[:, 0] if y.dim() == 2 and y.shape[1] == 1 else y
+    if y.dim() != 1 or y.is_floating_point():
+        raise GraphError(
+            f"Expected `data.y` to hold one class for each node as integers, got {_shape(y)}."
+        )
+    return y.long()
+
+
+def _graph_ids(data: Data) -> Tensor | None:
+    value = getattr(data, "graph_ids", None)
+    value = getattr(data, "batch", None) if value is None else value
+    return None if value is None else value.detach().cpu().long()
+
+
+def _split(data: Data, num_nodes: int) -> dict[str, Tensor] | None:
+    split = {}
+    for part in SPLIT_PARTS:
+        mask = getattr(data, f"{part}_mask", None)
+        if mask is None:
+            continue
+        if mask.dtype != torch.bool or list(mask.shape) != [num_nodes]:
+            raise GraphError(
+                f"Expected `data.{part}_mask` to be {num_nodes} booleans, got {_shape(mask)}. "
+                "If it has several splits, choose one: data.train_mask = data.train_mask[:, 0]."
+            )
+        split[part] = mask.detach().cpu().nonzero()[:, 0]
+    return split or None

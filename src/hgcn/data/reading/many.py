@@ -1,0 +1,104 @@
+"""Many graphs as one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hgcn.data.graph import Graph, csr_matrix
+from hgcn.errors import GraphError
+
+
+def combine(graphs: Sequence[Graph], name: str = "graph") -> Graph:
+    """Many graphs as one, with ``graph_ids`` 0, 1, ... in their order.
+
+    Example:
+        >>> import networkx
+        >>> from hgcn.data.reading.convert import as_graph
+        >>> combine([as_graph(networkx.path_graph(3)), as_graph(networkx.path_graph(2))])
+        Graph(5 nodes, 3 edges, 2 graphs)
+    """
+    if not graphs:
+        raise GraphError("Expected at least one graph, got an empty list.")
+    first = graphs[0]
+    for at, graph in enumerate(graphs):
+        for field in ("directed", "num_features", "feature_names", "class_names"):
+            if getattr(graph, field) != getattr(first, field):
+                raise GraphError(
+                    f"Expected graphs alike, got `{field}` {getattr(first, field)} in graph 0 and "
+                    f"{getattr(graph, field)} in graph {at}."
+                )
+        for field in ("y", "edge_weight"):
+            if (getattr(graph, field) is None) != (getattr(first, field) is None):
+                raise GraphError(
+                    f"Expected all graphs or none to have `{field}`, got it in some only."
+                )
+    starts = np.cumsum([0, *(graph.num_nodes for graph in graphs)])
+    groups = [graph.graph_ids for graph in graphs]
+    shifts = np.cumsum([0, *(graph.num_graphs for graph in graphs)])
+    return Graph(
+        torch.cat([g.edge_index + int(s) for g, s in zip(graphs, starts, strict=False)], dim=1),
+        int(starts[-1]),
+        x=_stack([graph.x for graph in graphs]),
+        y=_cat([graph.y for graph in graphs]),
+        edge_weight=_cat([graph.edge_weight for graph in graphs]),
+        directed=first.directed,
+        ids=_cat_ids([graph.ids for graph in graphs]),
+        graph_ids=torch.cat(
+            [
+                (torch.zeros(g.num_nodes, dtype=torch.int64) if ids is None else ids) + int(shift)
+                for g, ids, shift in zip(graphs, groups, shifts, strict=False)
+            ]
+        ),
+        feature_names=first.feature_names,
+        class_names=first.class_names,
+        columns={
+            key: np.concatenate([graph.columns[key] for graph in graphs])
+            for key in first.columns
+            if all(key in graph.columns for graph in graphs)
+        },
+        split=_cat_splits(graphs, starts),
+        name=name,
+        notes=tuple(dict.fromkeys(note for graph in graphs for note in graph.notes)),
+    )
+
+
+def _cat(parts: Sequence[Tensor | None]) -> Tensor | None:
+    given = [part for part in parts if part is not None]
+    return torch.cat(given) if given else None
+
+
+def _cat_ids(parts: Sequence[np.ndarray]) -> np.ndarray:
+    if len({part.dtype.kind for part in parts}) > 1:
+        parts = [part.astype(np.str_) for part in parts]
+    return np.concatenate(parts)
+
+
+def _cat_splits(graphs: Sequence[Graph], starts: Any) -> dict[str, Tensor] | None:
+    split: dict[str, list[Tensor]] = {}
+    for graph, start in zip(graphs, starts, strict=False):
+        for part, nodes in (graph.split or {}).items():
+            split.setdefault(part, []).append(nodes + int(start))
+    return {part: torch.cat(nodes) for part, nodes in split.items()} or None
+
+
+def _stack(parts: Sequence[Tensor | None]) -> Tensor | None:
+    """Matrices one below the other; sparse if all are."""
+    given = [part for part in parts if part is not None]
+    if not given or any(part.layout != torch.sparse_csr for part in given):
+        return _cat([part.to_dense() for part in given])
+    sizes = [0, *(int(part.crow_indices()[-1]) for part in given)]
+    crow = [
+        part.crow_indices()[1:] + int(shift)
+        for part, shift in zip(given, np.cumsum(sizes), strict=False)
+    ]
+    return csr_matrix(
+        torch.cat((torch.zeros(1, dtype=torch.int64), *crow)),
+        torch.cat([part.col_indices() for part in given]),
+        torch.cat([part.values() for part in given]),
+        (sum(len(part) for part in given), given[0].shape[1]),
+    )

@@ -1,0 +1,194 @@
+"""Tables in CSV, TSV, plain text and Parquet files."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from hgcn.data.reading.lines import DELIMITERS, Text, read_bytes
+from hgcn.errors import DataError
+from hgcn.text import near_miss, one_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+# By ending of the file, the first that the first line contains.
+LOOSE = (".txt", ".edges", ".edgelist")
+SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"} | dict.fromkeys(LOOSE, "\t ,")
+PARQUET = (".parquet", ".pq")
+TABLE_ENDINGS = (*SEPARATORS, *PARQUET)
+
+
+_NO_HEADER = " If the first line is no header, say so: Table(path, header=False)."
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table in a file and how to read it, for where the path alone does not say enough.
+
+    Example:
+        >>> flights = Table("flights.csv", columns=("from", "to", "seats"), delimiter=";")
+
+    Args:
+        path: a ``.csv``, ``.tsv``, ``.txt`` or ``.parquet`` file; text may be packed (``.gz``).
+        columns: which columns to take: source, target and perhaps weight of edges, or the id and
+            then anything else about nodes. In a file without a header, the names to give them.
+        header: whether the first line names the columns. Found out for edges if not given; a table
+            of nodes has a header unless this is False.
+        delimiter: what separates fields; by the ending of the file if not given.
+    """
+
+    path: str | Path
+    columns: Sequence[str] | None = None
+    header: bool | None = None
+    delimiter: str | None = None
+
+
+@dataclass(frozen=True)
+class Frame:
+    """What was read: columns of text (or of any type, from Parquet), and where each row stands."""
+
+    data: pl.DataFrame
+    path: str
+    place: Callable[[int], str]
+    header: bool | None = True
+    """None if the first line may be a header or not; it was then taken as a row."""
+
+
+def is_table(path: Path) -> bool:
+    """Whether the ending is that of a table."""
+    return _ending(path) in TABLE_ENDINGS
+
+
+def read_table(table: Table, guess: Callable[[list[list[str]]], bool | None]) -> Frame:
+    """Read a file; ``guess`` tells from the first two records whether the first is a header."""
+    path = Path(table.path)
+    if not path.exists():
+        near = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else []
+        raise DataError(f"Expected a file, got none ({path}).{near_miss(path.name, near)}")
+    if _ending(path) not in TABLE_ENDINGS and table.delimiter is None:
+        raise DataError(
+            f"Expected a table ending in {', '.join(TABLE_ENDINGS)}, got {_ending(path)!r} "
+            f"({path}). If it is text, say what separates its fields: Table(path, delimiter=...)."
+        )
+    frame = _read_parquet(path) if _ending(path) in PARQUET else _read_text(path, table, guess)
+    if not frame.data.height:
+        hint = "" if frame.header is None or _ending(path) in PARQUET else _NO_HEADER
+        raise DataError(f"Expected rows below the header, got none ({path}).{hint}")
+    return _pick(frame, table.columns)
+
+
+def _ending(path: Path) -> str:
+    name = path.name.lower().removesuffix(".gz")
+    return Path(name).suffix
+
+
+def _pick(frame: Frame, columns: Sequence[str] | None) -> Frame:
+    for name in columns or ():
+        if name not in frame.data.columns:
+            raise DataError(one_of("columns", name, frame.data.columns) + f" ({frame.path})")
+    if columns is None:
+        return frame
+    return Frame(frame.data.select(columns), frame.path, frame.place, frame.header)
+
+
+def _read_parquet(path: Path) -> Frame:
+    import polars as pl
+
+    try:
+        data = pl.read_parquet(path)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
+        reason = str(error).splitlines()[0]
+        raise DataError(
+            f"Expected a Parquet file, got a damaged or different one ({path}): {reason}."
+        ) from None
+    return Frame(data, str(path), lambda row: f"{path}, row {row + 1}")
+
+
+def _read_text(path: Path, table: Table, guess: Callable[[list[list[str]]], bool | None]) -> Frame:
+    import polars as pl
+
+    data = read_bytes(path)
+    comment = "#" if _ending(path) in LOOSE else None
+    text = Text(str(path), data, table.delimiter or ",", comment)
+    if table.delimiter is None:
+        first = _first_line(text)
+        fitting = [sign for sign in SEPARATORS[_ending(path)] if sign in first]
+        text = Text(str(path), data, (fitting or SEPARATORS[_ending(path)])[0], text.comment)
+    elif table.delimiter not in DELIMITERS:
+        raise DataError(one_of("delimiter", table.delimiter, DELIMITERS))
+    top = list(islice((fields for _, fields in text.head().records() if fields), 2))
+    if not top:
+        raise DataError(f"Expected a table, got comments only ({path}).")
+    if table.delimiter is None:
+        _check_delimiter(text.head(), top[0])
+    header = table.header
+    if header is None:
+        header = True if table.columns is not None else guess(top)
+    names = _names(text.head(), top[0], header, table)
+    try:
+        frame = pl.read_csv(
+            data.lstrip(b"\r\n"),
+            has_header=False,
+            separator=text.delimiter,
+            comment_prefix=text.comment,
+            schema=dict.fromkeys(names, pl.String),
+            raise_if_empty=False,
+        )
+    except pl.exceptions.PolarsError as error:
+        text.complain(len(names), str(error).splitlines()[0])
+    # Polars fills what a row lacks, and reads a blank line as a row of nothing.
+    if frame.to_series(-1).null_count():
+        filled = text.check_widths(len(names))[-frame.height :]
+        frame = frame.filter(pl.Series(filled, dtype=pl.Boolean))
+    below = 1 if header else 0
+    return Frame(
+        frame.slice(below),
+        str(path),
+        lambda row: f"{path}, line {text.line_of(row + below)}",
+        header,
+    )
+
+
+def _first_line(text: Text) -> str:
+    for line in text.data.split(b"\n", 100):
+        if line.strip() and not (text.comment and line.startswith(text.comment.encode())):
+            return line.decode(errors="replace")
+    return ""
+
+
+def _check_delimiter(text: Text, first: list[str]) -> None:
+    """Refuse a first line that has more fields under another delimiter."""
+    line = _first_line(text)
+    for other, name in DELIMITERS.items():
+        if other != " " and line.count(other) >= max(len(first), 1) and other != text.delimiter:
+            raise DataError(
+                f"Expected fields separated by {DELIMITERS[text.delimiter]}, got {len(first)} of "
+                f"them and {line.count(other)} {name} ({text.path}, line {text.line_of(0)}). "
+                f"Say what separates them: Table(path, delimiter={other!r})."
+            )
+    if len(first) < 2:
+        raise DataError(
+            f"Expected two columns or more, separated by {DELIMITERS[text.delimiter]}, got "
+            f"{line.strip()!r} ({text.path}, line {text.line_of(0)}). "
+            "Say what separates them: Table(path, delimiter=...)."
+        )
+
+
+def _names(text: Text, first: list[str], header: bool | None, table: Table) -> list[str]:
+    where = f"({text.path}, line {text.line_of(0)})"
+    if not header:
+        names = list(table.columns or ())
+        if names and len(names) != len(first):
+            raise DataError(
+                f"Expected a name for each of {len(first)} columns, got {len(names)} {where}."
+            )
+        return names or [f"column {at}" for at in range(1, len(first) + 1)]
+    names = [name.strip() or f"column {at}" for at, name in enumerate(first, 1)]
+    twice = [name for at, name in enumerate(names) if name in names[:at]]
+    if twice:
+        raise DataError(f"Expected different names of columns, got {twice[0]!r} twice {where}.")
+    return names

@@ -1,0 +1,219 @@
+"""Edges for link prediction: which are shown and which are asked, in each part of a split."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from hgcn.data.graph import SPLIT_PARTS, Graph
+from hgcn.data.splits.negatives import NonEdges
+from hgcn.data.splits.nodes import (
+    FAULT,
+    TEST,
+    TRAIN,
+    UNUSED,
+    VAL,
+    draw_graphs,
+    draw_parts,
+    own_parts,
+    part_sizes,
+    parts_of_graphs,
+)
+from hgcn.errors import GraphError
+
+
+@dataclass(frozen=True, eq=False)
+class LinkPart:
+    """What one part of a split shows and asks.
+
+    Attributes:
+        messages: edges on which messages may travel, as an ``edge_index``.
+        message_weight: their weights, where the graph has weights.
+        positives: edges to be predicted, each once, ``[2, M]``.
+        negatives: pairs without an edge to tell them from; None in training, which draws new ones.
+        nodes: the nodes of the part's own graphs, sorted; None if all parts are of one graph.
+    """
+
+    messages: Tensor
+    message_weight: Tensor | None
+    positives: Tensor
+    negatives: Tensor | None
+    nodes: Tensor | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class LinkSplit:
+    """Edges for training, validation and test; made by :func:`hgcn.data.splits.draw.split_links`.
+
+    Attributes:
+        train, val, test: the parts.
+        protocol: "clean", or "legacy".
+        inductive: whether the parts are of different graphs.
+        non_edges: the pairs that training negatives are drawn from.
+    """
+
+    train: LinkPart
+    val: LinkPart
+    test: LinkPart
+    protocol: str
+    inductive: bool
+    non_edges: NonEdges = field(repr=False)
+
+    def sample_negatives(self, count: int, generator: torch.Generator) -> Tensor:
+        """Fresh training negatives ``[2, count]``, drawn independently.
+
+        They are pairs of different nodes without a *training* edge. Validation and test edges may
+        be among them: leaving those out would tell the model where they are.
+        """
+        return self.non_edges.draw(count, generator)
+
+
+def links_of_one_graph(
+    graph: Graph, shares: Sequence[float], generator: np.random.Generator
+) -> LinkSplit:
+    """Edges at random; messages of all parts are the training edges."""
+    edges = _Edges(graph)
+    part = torch.full((edges.pairs.shape[1],), UNUSED)
+    sizes = part_sizes(len(part), shares, "edges")
+    draw_parts(torch.arange(len(part)), sizes, part, generator)
+    positives = [edges.among(part == code) for code in (TRAIN, VAL, TEST)]
+    free = NonEdges(torch.cat(positives, dim=1), graph.num_nodes, directed=graph.directed)
+    asked = [pairs.shape[1] for pairs in positives[1:]]
+    negatives = free.distinct(torch.tensor([sum(asked)]), generator)
+    messages = edges.messages(part == TRAIN)
+    return LinkSplit(
+        train=LinkPart(*messages, positives[TRAIN], None),
+        val=LinkPart(*messages, positives[VAL], negatives[:, : asked[0]]),
+        test=LinkPart(*messages, positives[TEST], negatives[:, asked[0] :]),
+        protocol="clean",
+        inductive=False,
+        non_edges=NonEdges(positives[TRAIN], graph.num_nodes, directed=graph.directed),
+    )
+
+
+def links_by_graph(
+    graph: Graph, shares: Sequence[float], generator: np.random.Generator
+) -> LinkSplit:
+    """Whole graphs for each part; in those of validation and test some edges are held out."""
+    edges = _Edges(graph)
+    graph_ids = graph.graph_ids
+    if graph_ids is None:
+        raise GraphError("Expected a graph with `graph_ids`, got one without.")
+    part = None if graph.split is None else parts_of_graphs(graph, own_parts(graph))
+    if part is None:
+        part = draw_graphs(graph, shares, generator)
+    parts, samplers = [], []
+    for code in (TRAIN, VAL, TEST):
+        ids = torch.where(part[graph_ids] == code, graph_ids, -1)
+        inside = ids[edges.pairs[0]] >= 0
+        asked = inside if code == TRAIN else _held_out(inside, shares[TEST], code, generator)
+        shown = inside if code == TRAIN else inside & ~asked
+        free = NonEdges(
+            edges.among(inside), graph.num_nodes, directed=graph.directed, graph_ids=ids
+        )
+        positives = edges.among(asked)
+        # As many in each graph as it has positives: else one could tell them by their graph.
+        counts = torch.bincount(graph_ids[positives[0]])
+        negatives = None if code == TRAIN else free.distinct(counts, generator)
+        messages = edges.messages(shown, ids >= 0)
+        nodes = (ids >= 0).nonzero()[:, 0]
+        parts.append(LinkPart(*messages, positives, negatives, nodes))
+        samplers.append(free)
+    train, val, test = parts
+    return LinkSplit(train, val, test, "clean", inductive=True, non_edges=samplers[TRAIN])
+
+
+def check_links(split: LinkSplit, num_nodes: int) -> None:
+    """Refuse a split that shows what it asks, however it was made."""
+
+    def keys(*lists: Tensor) -> NDArray[np.int64]:
+        # NumPy sorts integers ten times as fast as torch does.
+        pairs = torch.cat(lists, dim=1)
+        return np.sort((torch.minimum(*pairs) * num_nodes + torch.maximum(*pairs)).numpy())
+
+    def overlap(few: NDArray[np.int64], many: NDArray[np.int64]) -> bool:
+        place = np.minimum(np.searchsorted(many, few), max(len(many) - 1, 0))
+        return bool(len(many)) and bool((many[place] == few).any())
+
+    parts = {"val": split.val, "test": split.test}
+    asked = {name: keys(part.positives) for name, part in parts.items()}
+    lists = [split.train.positives, split.train.messages]
+    if split.inductive:
+        lists += [part.messages for part in parts.values()]
+    shown = keys(*lists)
+    for name, edges in asked.items():
+        if overlap(edges, shown):
+            raise GraphError(f"An edge of the {name} part is shown in training. {FAULT}")
+    if overlap(asked["val"], asked["test"]):
+        raise GraphError(f"An edge is in the validation and in the test part. {FAULT}")
+
+
+def _held_out(inside: Tensor, share: float, code: int, generator: np.random.Generator) -> Tensor:
+    part = torch.full(inside.shape, UNUSED)
+    members = inside.nonzero()[:, 0]
+    if len(members):
+        what = f"edges in the {SPLIT_PARTS[code]} graphs"
+        draw_parts(members, part_sizes(len(members), (1 - share, share), what), part, generator)
+    return part == 1
+
+
+class _Edges:
+    """The edges of a graph by unordered pairs of nodes, which no split divides.
+
+    Attributes:
+        pairs: pairs of different nodes with an edge, smaller node first.
+        pair_of_edge: for each edge the number of its pair, or -1 for a self-loop.
+    """
+
+    def __init__(self, graph: Graph) -> None:
+        source, target = graph.edge_index
+        key = torch.minimum(source, target) * graph.num_nodes + torch.maximum(source, target)
+        self.graph = graph
+        # All loops together are the first "pair", which is then left out.
+        key.masked_fill_(source == target, -1)
+        keys, self.pair_of_edge = torch.unique(key, return_inverse=True)
+        if len(keys) and keys[0] < 0:
+            keys = keys[1:]
+            self.pair_of_edge -= 1
+        self.pairs = torch.stack((keys // graph.num_nodes, keys % graph.num_nodes))
+        if not graph.directed:
+            self._check_both_ways(source < target)
+            self._check_both_ways(source > target)
+
+    def _check_both_ways(self, columns: Tensor) -> None:
+        seen = torch.zeros(self.pairs.shape[1], dtype=torch.bool)
+        seen[self.pair_of_edge[columns]] = True
+        if not seen.all():
+            i, j = self.pairs[:, int((~seen).nonzero()[0])].tolist()
+            raise GraphError(
+                "Expected an undirected graph to hold each edge in both directions, got only one "
+                f"between nodes {i} and {j}."
+            )
+
+    def among(self, chosen: Tensor) -> Tensor:
+        """The edges of the chosen pairs, each once, without loops."""
+        if not self.graph.directed:
+            return self.pairs[:, chosen]
+        ways = self.graph.pairs()
+        key = torch.minimum(*ways) * self.graph.num_nodes + torch.maximum(*ways)
+        known = self.pairs[0] * self.graph.num_nodes + self.pairs[1]
+        return ways[:, chosen[torch.searchsorted(known, key)]]
+
+    def messages(self, chosen: Tensor, nodes: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+        """Columns of the edge list, and weights, of the chosen pairs; loops tell nothing and stay.
+
+        Args:
+            chosen: which pairs.
+            nodes: whose edges and loops count; all if not given.
+        """
+        loops = torch.ones(1, dtype=torch.bool)
+        columns = torch.cat((chosen, loops))[self.pair_of_edge]  # -1, a loop, is the last entry
+        if nodes is not None:
+            columns &= nodes[self.graph.edge_index[0]]
+        weight = self.graph.edge_weight
+        return self.graph.edge_index[:, columns], None if weight is None else weight[columns]

@@ -1,0 +1,106 @@
+"""Files that are either whole or not there."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from hgcn.errors import RunError
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A temporary file beside ``path`` that takes its place at the end, if all went well.
+
+    Whoever reads ``path`` sees the old file or the new one, never a part: also after a crash.
+    """
+    try:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        os.close(handle)
+        temporary = Path(name)
+        try:
+            yield temporary
+            with temporary.open("rb+") as file:
+                os.fsync(file.fileno())
+            temporary.chmod(0o666 & ~_umask())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
+    except OSError as error:
+        raise RunError(
+            f"Expected to write {path}, but: {error.strerror or error}. What was there before is "
+            "unchanged."
+        ) from error
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write a file at once.
+
+    What other packages make is put together in memory first: each of them has an error of its own
+    for a full disk.
+    """
+    with replacing(path) as temporary:
+        temporary.write_bytes(content)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file at once."""
+    write_bytes(path, text.encode())
+
+
+def write_json(path: Path, content: Any) -> None:
+    """Write a JSON file at once."""
+    write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+
+
+def write_table(path: Path, table: pl.DataFrame) -> None:
+    """Write a table at once: as CSV if the ending says so, else as Parquet."""
+    if path.suffix.lower() == ".csv":
+        write_text(path, table.write_csv())
+    else:
+        buffer = io.BytesIO()
+        table.write_parquet(buffer)
+        write_bytes(path, buffer.getvalue())
+
+
+def read_json(path: Path) -> Any:
+    """The content of a JSON file."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise RunError(f"Expected to read {path}, but: {error.strerror}.") from error
+    except ValueError as error:
+        raise RunError(f"Expected {path} to be JSON, got something else: {error}.") from error
+
+
+def make_folder(path: Path) -> None:
+    """Create a folder, and those above it, unless it is there."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"Expected to create the folder {path}, but: {error.strerror}.") from error
+
+
+def checksum(path: Path) -> str:
+    """SHA-256 of a file."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError as error:
+        raise RunError(f"Expected to read {path}, but: {error.strerror}.") from error

@@ -1,0 +1,1 @@
+"""Static pictures of a scene, drawn with matplotlib."""

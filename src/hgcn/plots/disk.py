@@ -1,0 +1,288 @@
+"""Embeddings on the Poincaré disk: nodes as dots, edges as the geodesics between them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hgcn import geometry
+from hgcn.errors import ConfigError
+from hgcn.plots.style import DISK, EDGE, INK, LINE, PALETTE, SOFT, UNKNOWN
+from hgcn.text import one_of
+from hgcn.viewer import Categories, Layer, Numbers, Scene
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.path import Path as Curve
+
+MOST_EDGES = 20_000
+"""More edges than these would only be a grey surface: so many of them are drawn, chosen evenly."""
+
+MANY = 1_500
+"""More marks than these are drawn as pixels, so that vector files stay small."""
+
+_SHORT = 2e-3  # edges shorter than this share of the picture cannot be seen
+_BENT = 0.9  # cosine of half the turn, below which an arc is halved: Bézier's error is then 1e-5
+_MOST_HALVINGS = 8  # the turn of an arc is in a short piece of it, and radii are 42 at most
+
+
+def disk_points(v: Tensor, *, c: float) -> Tensor:
+    """Normal coordinates ``[..., 2]`` as points of the unit disk, whatever the curvature."""
+    return geometry.to_ball(v.double(), c=c) * c**0.5
+
+
+def arcs(v: Tensor, w: Tensor, *, c: float) -> Tensor:
+    """Geodesics of the unit disk as Bézier curves.
+
+    A geodesic is an arc of a circle at right angles to the rim. Its direction at a point is that of
+    the local logarithm, because the disk is conformal; chord and direction give the curve, with no
+    need for the centre of the circle, which for flat arcs is far away.
+
+    Args:
+        v, w: ends in normal coordinates, ``[n, 2]``.
+        c: the space has sectional curvature ``-c``.
+
+    Returns:
+        Control points ``[m, 4, 2]``; strongly bent arcs are several curves.
+    """
+    v, w = v.double(), w.double()
+    for _ in range(_MOST_HALVINGS):
+        bent = _half_turn(v, w, c=c)[2] < _BENT
+        if not bent.any():
+            break
+        middle = geometry.geodesic(v[bent], w[bent], 0.5, c=c)
+        v, w = torch.cat((v[~bent], v[bent], middle)), torch.cat((w[~bent], middle, w[bent]))
+    x, start, cosine = _half_turn(v, w, c=c)
+    y, end, _ = _half_turn(w, v, c=c)
+    chord = (y - x).norm(dim=-1)
+    handle = (2 * chord / (3 * (1 + cosine))).unsqueeze(-1)
+    return torch.stack((x, x + handle * start, y + handle * end, y), dim=1)
+
+
+def _half_turn(v: Tensor, w: Tensor, *, c: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Where the arc from v to w starts, in which direction, and its cosine to the chord."""
+    x, y = disk_points(v, c=c), disk_points(w, c=c)
+    start = torch.nn.functional.normalize(geometry.local_log(v, w, c=c), dim=-1)
+    chord = torch.nn.functional.normalize(y - x, dim=-1)
+    return x, start, (start * chord).sum(-1).clamp(0, 1)
+
+
+def edge_path(points: Tensor, edges: Tensor, *, c: float | None) -> Curve:
+    """All edges as one path: geodesics of the disk, or straight lines of the plane."""
+    from matplotlib.path import Path as Curve
+
+    v, w = points[edges[0]], points[edges[1]]
+    curves = torch.stack((v, w), dim=1).double() if c is None else arcs(v, w, c=c)
+    extent = 2.0 if c is not None else float((points.amax(0) - points.amin(0)).max())
+    seen = (curves[:, -1] - curves[:, 0]).norm(dim=-1) > _SHORT * extent
+    curves = curves[seen]
+    step = Curve.LINETO if c is None else Curve.CURVE4
+    codes = np.tile([Curve.MOVETO, *[step] * (curves.shape[1] - 1)], len(curves))
+    return Curve(curves.reshape(-1, 2).numpy(), codes)
+
+
+def draw_layer(
+    ax: Axes,
+    scene: Scene,
+    layer: Layer,
+    *,
+    color: Any = "label",
+    edges: bool = True,
+    size: float | None = None,
+    legend: bool | Axes = True,
+    max_edges: int = MOST_EDGES,
+) -> None:
+    """Draw one layer of a scene: on the Poincaré disk, or on a plane where the layer is flat.
+
+    Args:
+        ax: where to draw.
+        scene: nodes, edges, and what is known of them.
+        layer: one of the scene's.
+        color: name of a column of the scene, an array with an entry a node, or a colour.
+        edges: whether to draw them.
+        size: area of a node in square points; by default by their number.
+        legend: whether to say what the colours mean, beside the picture or in axes of their own.
+        max_edges: of more edges than these, an even sample is drawn.
+    """
+    c = layer.curvature
+    points = torch.from_numpy(layer.points)
+    if c is not None:
+        draw_rim(ax)
+    else:
+        draw_frame(ax, layer.points)
+    pairs = torch.from_numpy(scene.edges).long()
+    if edges and pairs.shape[1]:
+        if pairs.shape[1] > max_edges:
+            random = torch.Generator().manual_seed(0)
+            pairs = pairs[:, torch.randperm(pairs.shape[1], generator=random)[:max_edges]]
+        draw_edges(ax, points, pairs, c=c)
+    place = points if c is None else disk_points(points, c=c)
+    area = node_size(ax, scene.num_nodes) if size is None else size
+    beside = (ax, 1.03) if legend is True else (legend, 0.0) if legend else None
+    draw_nodes(ax, place.numpy(), _column(scene, color), color, area, beside)
+
+
+def centred(layer: Layer) -> Layer:
+    """The layer moved by an isometry that takes the Fréchet mean of its nodes to the origin."""
+    if layer.curvature is None:
+        return layer
+    points = torch.from_numpy(layer.points)
+    mean = geometry.frechet_mean(points, c=layer.curvature)
+    return replace(layer, points=geometry.translate(-mean, points, c=layer.curvature).numpy())
+
+
+def draw_rim(ax: Axes) -> None:
+    """The disk itself."""
+    from matplotlib.patches import Circle
+
+    ax.add_patch(Circle((0, 0), 1, facecolor=DISK, edgecolor=LINE, linewidth=1, zorder=0))
+    ax.set(xlim=(-1.02, 1.02), ylim=(-1.02, 1.02))
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+
+
+def draw_frame(ax: Axes, points: np.ndarray) -> None:
+    """A square piece of the plane that holds all points."""
+    from matplotlib.patches import Rectangle
+
+    low, high = points.min(0), points.max(0)
+    half = 0.54 * float((high - low).max()) or 1.0
+    corner = (low + high) / 2 - half
+    square = Rectangle((corner[0], corner[1]), 2 * half, 2 * half)
+    square.set(facecolor=DISK, edgecolor=LINE, linewidth=1, zorder=0)
+    ax.add_patch(square)
+    rim = 0.02 * half
+    ax.set_xlim(corner[0] - rim, corner[0] + 2 * half + rim)
+    ax.set_ylim(corner[1] - rim, corner[1] + 2 * half + rim)
+    ax.set_aspect("equal")
+    ax.set_axis_off()
+
+
+def draw_edges(ax: Axes, points: Tensor, pairs: Tensor, *, c: float | None) -> None:
+    """Edges in one grey, thinner where there are more."""
+    from matplotlib.patches import PathPatch
+
+    count = pairs.shape[1]
+    patch = PathPatch(
+        edge_path(points, pairs, c=c),
+        facecolor="none",
+        edgecolor=EDGE,
+        linewidth=float(np.clip(15 / count**0.5, 0.3, 0.9)),
+        alpha=float(np.clip(32 / count**0.5, 0.2, 0.9)),
+        capstyle="round",
+        rasterized=count > MANY,
+        zorder=1,
+    )
+    ax.add_patch(patch)
+
+
+def node_size(ax: Axes, count: int) -> float:
+    """Area of a node in square points, such that all of them cover a like share of the picture."""
+    box = ax.get_window_extent()
+    side = min(box.width, box.height) / ax.get_figure(root=True).dpi  # type: ignore[union-attr]
+    return float(np.clip(1700 * side**2 / max(count, 1), 3, 40))
+
+
+def _column(scene: Scene, color: Any) -> Categories | Numbers | None:
+    from matplotlib.colors import is_color_like
+
+    from hgcn.scenes.build import column
+
+    if isinstance(color, str):
+        if color in scene.columns:
+            return scene.columns[color]
+        if is_color_like(color) or color == "label":
+            return None  # a graph without labels is drawn in one colour
+        raise ConfigError(one_of("color", color, scene.columns, "a colour, or an array"))
+    values = np.asarray(color)
+    if values.shape != (scene.num_nodes,):
+        raise ConfigError(
+            f"Expected `color` to have an entry for each of the {scene.num_nodes} nodes, got shape "
+            f"{list(values.shape)}."
+        )
+    found = column(values)
+    if found is None:
+        raise ConfigError(
+            f"Expected `color` to hold numbers or few names, got {len(set(values.tolist()))} names."
+        )
+    return found
+
+
+def draw_nodes(
+    ax: Axes,
+    place: np.ndarray,
+    column: Categories | Numbers | None,
+    color: Any,
+    area: float,
+    legend: tuple[Axes, float] | None,
+) -> None:
+    """Dots, in an order that hides no kind behind another."""
+    order = np.random.default_rng(0).permutation(len(place))
+    look: dict[str, Any] = {
+        "s": area, "linewidths": 0.3 if area > 6 else 0, "edgecolors": "white", "zorder": 2,
+        "rasterized": len(place) > MANY,
+    }  # fmt: skip
+    x, y = place[order].T
+    if column is None:
+        ax.scatter(x, y, color=color if color != "label" else PALETTE[0], **look)
+    elif isinstance(column, Categories):
+        colours = np.array(
+            [*(PALETTE[k % len(PALETTE)] for k in range(len(column.names))), UNKNOWN]
+        )
+        ax.scatter(x, y, c=colours[column.codes][order].tolist(), **look)
+        if legend:
+            _legend(*legend, column, colours)
+    else:
+        dots = ax.scatter(x, y, c=column.values[order], cmap=ramp(), plotnonfinite=True, **look)
+        if legend:
+            add_scale(*legend, dots, color if isinstance(color, str) else "")
+
+
+def ramp() -> Any:
+    """Viridis without its bright end, which would drown in the background."""
+    from matplotlib import colormaps
+    from matplotlib.colors import LinearSegmentedColormap
+
+    colours = colormaps["viridis"](np.linspace(0, 0.9, 64))
+    return LinearSegmentedColormap.from_list("hgcn", colours).with_extremes(bad=UNKNOWN)
+
+
+def add_scale(ax: Axes, x: float, dots: Any, label: str) -> None:
+    """A slim scale of colours that starts at ``x``, in shares of the axes."""
+    figure = ax.get_figure()
+    if figure is None:
+        return
+    bar = figure.colorbar(dots, cax=ax.inset_axes((x, 0.2, 0.04, 0.55)))
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(length=0, labelsize=8)
+    values = dots.get_array()
+    low, high = float(np.nanmin(values)), float(np.nanmax(values))
+    if np.all(np.mod(values[np.isfinite(values)], 1) == 0):
+        from matplotlib.ticker import MaxNLocator
+
+        bar.locator = MaxNLocator(min(6, max(1, int(high - low))), integer=True)
+        bar.update_ticks()
+    bar.ax.set_title(label, fontsize=8.5, color=INK, loc="left")
+
+
+def _legend(ax: Axes, x: float, column: Categories, colours: np.ndarray) -> None:
+    from matplotlib.lines import Line2D
+
+    used = np.unique(column.codes)
+    shown = [int(k) for k in used if k >= 0][:12]
+    handles = [
+        Line2D([], [], marker="o", linestyle="", markersize=5, color=colours[k], label=name)
+        for k, name in [(k, column.names[k]) for k in shown] + [(-1, "unknown")] * int(used[0] < 0)
+    ]
+    # The dots of more kinds have their colours too, but a list of them would hide the picture.
+    rest = int((used >= 0).sum()) - len(shown)
+    title = f"{rest} more" if rest else None
+    ax.legend(
+        handles=handles, loc="upper left", bbox_to_anchor=(x, 0.97), handletextpad=0.1,
+        borderaxespad=0, title=title, labelcolor=INK, frameon=False, fontsize=8.5,
+        title_fontproperties={"size": 8}, alignment="left",
+    ).get_title().set_color(SOFT)  # fmt: skip

@@ -1,0 +1,182 @@
+"""From tensors of a model to a scene."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hgcn.data.graph import SPLIT_PARTS, Graph
+from hgcn.errors import DataError
+from hgcn.scenes.projection import align, project
+from hgcn.scenes.scene import Categories, Column, Layer, MissingLinks, Numbers, Scene
+
+_MOST_CATEGORIES = 60
+
+
+def scene_from_embeddings(
+    graph: Graph,
+    embeddings: Sequence[Tensor],
+    curvatures: Sequence[float | None],
+    *,
+    name: str | None = None,
+    predictions: Tensor | None = None,
+    attention: Sequence[Tensor | None] | None = None,
+    missing: tuple[Tensor, Tensor] | None = None,
+    metrics: Mapping[str, object] | None = None,
+) -> Scene:
+    """The scene of a trained encoder: projects its layers and collects what is known of nodes.
+
+    Example:
+        >>> graph = Graph(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3)
+        >>> scene = scene_from_embeddings(graph, [torch.randn(3, 8)], [1.0])
+        >>> scene.layers[0].points.shape
+        (3, 2)
+
+    Args:
+        graph: with labels, split and further columns where there are any.
+        embeddings: normal coordinates ``[n, d]`` of each layer, the input first.
+        curvatures: ``c`` of each layer; None for a Euclidean one.
+        name: heading; the name of the graph if not given.
+        predictions: class of each node, ``[n]``, or class probabilities, ``[n, classes]``.
+        attention: for each layer, a share of every edge of ``graph.edge_index``, or None.
+        missing: pairs ``[2, m]`` and their probability ``[m]``.
+        metrics: figures for the table of the page.
+    """
+    if len(embeddings) != len(curvatures) or not embeddings:
+        raise DataError(
+            "Expected one curvature for each layer and at least one layer, got "
+            f"{len(embeddings)} layers and {len(curvatures)} curvatures."
+        )
+    for k, points in enumerate(embeddings):
+        if len(points) != graph.num_nodes:
+            raise DataError(
+                f"Expected layer {k} to have {graph.num_nodes} rows, one a node, got {len(points)}."
+            )
+    titles = ["Input", *(f"Layer {k}" for k in range(1, len(embeddings)))]
+    pairs = graph.pairs()
+    projected = [
+        project(points, c=c, edges=pairs) for points, c in zip(embeddings, curvatures, strict=True)
+    ]
+    # The last layer is what the model was trained for: it is drawn upright, the others follow.
+    aligned = align([flat for flat, _ in projected][::-1])[::-1]
+    shares = attention or [None] * len(embeddings)
+    layers = [
+        Layer(
+            title, flat.numpy(), c, lost, None if share is None else _by_pair(graph, pairs, share)
+        )
+        for title, flat, c, (_, lost), share in zip(
+            titles, aligned, curvatures, projected, shares, strict=True
+        )
+    ]
+    links = None
+    if missing is not None:
+        links = MissingLinks(missing[0].numpy(), missing[1].detach().numpy())
+    return Scene(
+        name=graph.name if name is None else name,
+        layers=layers,
+        ids=graph.ids,
+        edges=pairs.numpy(),
+        columns=_columns(graph, predictions, pairs),
+        missing=links,
+        metrics=[(key, str(value)) for key, value in (metrics or {}).items()],
+        directed=graph.directed,
+    )
+
+
+def column(values: np.ndarray) -> Column | None:
+    """A column as numbers or categories, whichever it is; None for text of many values, as ids."""
+    values = np.asarray(values)
+    if values.dtype == np.bool_:
+        return Categories(values.astype(np.int32), ("no", "yes"))
+    if values.dtype.kind in "fiu":
+        return Numbers(values)
+    text = np.asarray([str(value) for value in values.tolist()], dtype=object)
+    names, codes = np.unique(text, return_inverse=True)
+    return Categories(codes, tuple(names)) if len(names) <= _MOST_CATEGORIES else None
+
+
+def _columns(graph: Graph, predictions: Tensor | None, pairs: Tensor) -> dict[str, Column]:
+    found: dict[str, Column | None] = {}
+    classes = graph.num_classes
+    if predictions is not None:
+        predicted = predictions.argmax(1) if predictions.dim() == 2 else predictions
+        classes = max(classes, int(predicted.max()) + 1)
+    names = graph.class_names or tuple(str(k) for k in range(classes))
+    if graph.y is not None:
+        found["label"] = Categories(graph.y.numpy(), names)
+    if predictions is not None:
+        found["prediction"] = Categories(predicted.numpy(), names)
+        if graph.y is not None:
+            result = torch.where(graph.y < 0, -1, (predicted != graph.y).long())
+            found["right or wrong"] = Categories(result.numpy(), ("right", "wrong"))
+        if predictions.dim() == 2:
+            found["confidence"] = Numbers(predictions.detach().amax(1).numpy())
+    if graph.split is not None:
+        part = np.full(graph.num_nodes, -1)
+        for code, key in enumerate(SPLIT_PARTS):
+            if key in graph.split:
+                part[graph.split[key].numpy()] = code
+        found["split"] = Categories(part, SPLIT_PARTS)
+    if graph.graph_ids is not None:
+        graphs = [f"graph {k}" for k in range(graph.num_graphs)]
+        found["graph"] = Categories(graph.graph_ids.numpy(), tuple(graphs))
+    degree = torch.bincount(pairs.flatten(), minlength=graph.num_nodes)
+    found["degree"] = Numbers(degree.numpy())
+    found["depth"] = Numbers(depth(pairs.numpy(), graph.num_nodes))
+    for key, values in graph.columns.items():
+        found[key] = column(values)
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def depth(pairs: np.ndarray, n: int) -> np.ndarray:
+    """Hops from the middle of each component, that is, of its longest shortest path.
+
+    The path is looked for by two sweeps, which in a tree always find it. Data with a root of their
+    own bring a column "depth", which is then taken instead.
+    """
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import breadth_first_order
+
+    matrix = coo_array((np.ones(pairs.shape[1]), pairs), shape=(n, n)).tocsr()
+
+    def hops(start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        order, before = breadth_first_order(matrix, start, directed=False)
+        level = np.zeros(n)
+        for node in order[1:]:
+            level[node] = level[before[node]] + 1
+        return order, before, level
+
+    result = np.full(n, np.nan)
+    for start in range(n):
+        if np.isnan(result[start]):
+            end = hops(start)[0][-1]
+            order, before, level = hops(end)
+            middle = order[-1]
+            for _ in range(int(level[middle]) // 2):
+                middle = before[middle]
+            order, _, level = hops(middle)
+            result[order] = level[order]
+    return result
+
+
+def _by_pair(graph: Graph, pairs: Tensor, share: Tensor) -> np.ndarray:
+    """Shares of directed edges ordered by pair: row 0 along it, row 1 against it."""
+    if share.shape != (graph.edge_index.shape[1],):
+        raise DataError(
+            f"Expected attention to have one number for each of the {graph.edge_index.shape[1]} "
+            f"columns of `edge_index`, got shape {list(share.shape)}. Average the heads first."
+        )
+    n = graph.num_nodes
+    source, target = graph.edge_index
+    key = pairs[0] * n + pairs[1]
+    result = np.full((2, len(key)), np.nan, np.float32)
+    for row, edge in enumerate((source * n + target, target * n + source)):
+        if graph.directed and row:
+            break
+        place = torch.searchsorted(key, edge).clamp(max=max(len(key) - 1, 0))
+        hit = key[place] == edge if len(key) else torch.zeros_like(edge, dtype=torch.bool)
+        result[row, place[hit].numpy()] = share.detach()[hit].float().numpy()
+    return result

@@ -1,0 +1,155 @@
+"""Embeddings of many dimensions drawn in two, with distances kept as well as a plane allows.
+
+Two dimensions are shown as they are. More are projected in two steps: principal components of the
+normal coordinates, with each node's radius kept, and then *stress minimisation*: pairs of nodes
+are moved along their geodesic until drawn and true distances agree. How much was lost is measured
+and shown, as no plane picture of many dimensions is free of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hgcn import geometry
+from hgcn.errors import GeometryError
+from hgcn.geometry.normal import saturate
+
+_SWEEPS = 15
+_LEAST_PARTNERS = 10
+_LEAST_PAIRS = 60_000
+_SAMPLED_PAIRS = 50_000
+
+
+@dataclass(frozen=True)
+class Distortion:
+    """What a drawing lost, measured over random pairs of nodes.
+
+    Attributes:
+        relative_error: mean of ``|drawn - true| / true``.
+        correlation: of drawn and true distances (Pearson).
+    """
+
+    relative_error: float
+    correlation: float
+
+
+def project(
+    points: Tensor, *, c: float | None, edges: Tensor | None = None, seed: int = 0
+) -> tuple[Tensor, Distortion | None]:
+    """Points in two dimensions, in normal coordinates of the same curvature.
+
+    Example:
+        >>> flat, lost = project(torch.randn(50, 8), c=1.0)
+        >>> flat.shape, lost.correlation > 0.5
+        (torch.Size([50, 2]), True)
+
+    Args:
+        points: normal coordinates, shape ``[n, d]``.
+        c: the space has sectional curvature ``-c``; None for a Euclidean embedding.
+        edges: pairs of nodes ``[2, m]`` whose distance matters most to the eye.
+        seed: of the pairs that are looked at. The same seed gives the same picture.
+
+    Returns:
+        Points ``[n, 2]``, float64, and what was lost, or None where nothing was.
+    """
+    if points.dim() != 2 or not len(points) or not bool(points.isfinite().all()):
+        raise GeometryError(
+            f"Expected points to be a finite matrix [n, d], got shape {list(points.shape)}"
+            f"{'' if bool(points.isfinite().all()) else ' with NaN or infinite values'}."
+        )
+    points = points.detach().to("cpu", torch.float64)
+    n, d = points.shape
+    if d <= 2:
+        return torch.nn.functional.pad(points, (0, 2 - d)), None
+    flat = principal_components(points)
+    # Up to two nodes, any picture with the right radii and angle is exact.
+    if n > 2:
+        flat = _minimise_stress(flat, points, c, edges, seed)
+    return flat, distortion(points, flat, c=c, seed=seed)
+
+
+def principal_components(points: Tensor) -> Tensor:
+    """The two directions of largest variation at the origin, with each radius as it was.
+
+    The origin stays the origin, so columns are not centred: depth in a hierarchy is radius.
+    """
+    _, vectors = torch.linalg.eigh(points.T @ points)
+    # A sign rule makes the picture the same on every machine.
+    axes = vectors[:, -2:].flip(1)
+    axes = axes * axes.gather(0, axes.abs().argmax(0, keepdim=True)).sign()
+    flat = points @ axes
+    length = flat.norm(dim=1, keepdim=True)
+    return torch.where(
+        length > 0, flat / length.clamp(min=1e-300) * points.norm(dim=1, keepdim=True), 0.0
+    )
+
+
+def distortion(points: Tensor, flat: Tensor, *, c: float | None, seed: int = 0) -> Distortion:
+    """How well the distances of ``flat`` follow those of ``points``, over 50,000 random pairs."""
+    n = len(points)
+    generator = torch.Generator().manual_seed(seed + 1)
+    i, j = torch.randint(n, (2, _SAMPLED_PAIRS), generator=generator)
+    i, j = i[i != j], j[i != j]
+    true, drawn = _distance(points[i], points[j], c), _distance(flat[i], flat[j], c)
+    apart = true > 0
+    if not bool(apart.any()):
+        return Distortion(0.0, 1.0)
+    error = ((drawn - true).abs() / true)[apart].mean()
+    both = torch.stack((true, drawn))
+    correlation = torch.corrcoef(both)[0, 1] if bool((both.std(1) > 0).all()) else torch.ones(())
+    return Distortion(float(error), float(correlation))
+
+
+def align(layers: Sequence[Tensor]) -> list[Tensor]:
+    """Turn or mirror each layer so that it lies as near as it can to the one before.
+
+    Rotations and reflections about the origin are isometries, so nothing is lost (orthogonal
+    Procrustes problem; the radii are compared on a logarithmic scale, as layers differ in size).
+    """
+    aligned = [layers[0]]
+    for layer in layers[1:]:
+        last = _damped(aligned[-1])
+        u, _, v = torch.linalg.svd(_damped(layer).T @ last)
+        aligned.append(layer @ (u @ v))
+    return aligned
+
+
+def _damped(points: Tensor) -> Tensor:
+    length = points.norm(dim=1, keepdim=True)
+    return points * (length.log1p() / length.clamp(min=1e-12))
+
+
+def _minimise_stress(
+    flat: Tensor, points: Tensor, c: float | None, edges: Tensor | None, seed: int
+) -> Tensor:
+    # Numba's first call takes seconds, and not every page has more than two dimensions.
+    from hgcn.scenes.stress import sweep
+
+    random = np.random.default_rng(seed)
+    root = 1.0 if c is None else c**0.5
+    n = len(points)
+    if c is not None:
+        points = saturate(points, torch.tensor(root, dtype=points.dtype))[0]
+        flat = saturate(flat, torch.tensor(root, dtype=flat.dtype))[0]
+    radius = root * points.norm(dim=1)
+    unit = (root * points / radius.clamp(min=1e-300).unsqueeze(1)).numpy()
+    drawn = np.ascontiguousarray((root * flat).numpy())
+    ends = np.empty((2, 0), np.int64) if edges is None else edges.numpy()
+    partners = min(max(_LEAST_PARTNERS, _LEAST_PAIRS // n), n)
+    for rate in np.geomspace(1.0, 0.01, _SWEEPS):
+        everyone = np.tile(np.arange(n), partners)
+        pairs = np.stack((everyone, random.integers(n, size=len(everyone))))
+        some = random.permutation(ends.shape[1])[: len(everyone)]
+        sweep(
+            drawn, unit, radius.numpy(), np.concatenate((pairs, ends[:, some]), 1), rate, c is None
+        )
+    return torch.from_numpy(drawn) / root
+
+
+def _distance(v: Tensor, w: Tensor, c: float | None) -> Tensor:
+    return (v - w).norm(dim=-1) if c is None else geometry.distance(v, w, c=c)

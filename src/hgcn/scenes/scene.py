@@ -1,0 +1,177 @@
+"""What a page shows: the layers of an embedding, the graph and what is known of its nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+
+from hgcn.errors import DataError
+from hgcn.scenes.projection import Distortion
+
+
+@dataclass(frozen=True, eq=False)
+class Layer:
+    """One layer of an encoder, in two dimensions.
+
+    Args:
+        title: for example "Input" or "Layer 1".
+        points: normal coordinates, shape ``[n, 2]``, kept as float64: far from the origin, float32
+            cannot tell neighbours apart.
+        curvature: ``c > 0`` for a space of sectional curvature ``-c``; None for a flat one.
+        distortion: what the projection to two dimensions lost; None where it is exact.
+        attention: share of each edge in its neighbourhood, shape ``[2, m]``: row 0 for the message
+            from ``edges[0]`` to ``edges[1]``, row 1 for the way back; NaN where there is none.
+    """
+
+    title: str
+    points: np.ndarray
+    curvature: float | None = None
+    distortion: Distortion | None = None
+    attention: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        points = np.ascontiguousarray(self.points, dtype=np.float64)
+        _expect(
+            points.ndim == 2 and points.shape[1] == 2 and bool(np.isfinite(points).all()),
+            f"the points of layer {self.title!r} to be a finite matrix [n, 2]",
+            f"shape {list(points.shape)}" + ", not finite" * (not np.isfinite(points).all()),
+            "More dimensions are projected by scene_from_embeddings.",
+        )
+        _expect(
+            self.curvature is None or 0 < self.curvature < float("inf"),
+            f"the curvature of layer {self.title!r} to be None or a number c > 0",
+            self.curvature,
+            "Sectional curvature is -c.",
+        )
+        object.__setattr__(self, "points", points)
+
+
+@dataclass(frozen=True, eq=False)
+class Categories:
+    """A fact about nodes with names for values: a code for each node, -1 where it is unknown."""
+
+    codes: np.ndarray
+    names: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        codes = np.ascontiguousarray(self.codes, dtype=np.int32)
+        object.__setattr__(self, "codes", codes)
+        object.__setattr__(self, "names", tuple(str(name) for name in self.names))
+        _expect(
+            codes.size == 0 or (codes.min() >= -1 and codes.max() < len(self.names)),
+            f"codes in -1..{len(self.names) - 1}",
+            f"{codes.min() if codes.size else ''}..{codes.max() if codes.size else ''}",
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """A fact about nodes that is a number; NaN where it is unknown."""
+
+    values: np.ndarray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", np.ascontiguousarray(self.values, dtype=np.float32))
+
+
+Column = Categories | Numbers
+
+
+@dataclass(frozen=True, eq=False)
+class MissingLinks:
+    """Pairs without an edge that a model finds probable: shapes ``[2, m]`` and ``[m]``."""
+
+    pairs: np.ndarray
+    probability: np.ndarray
+
+    def __post_init__(self) -> None:
+        pairs = np.ascontiguousarray(self.pairs, dtype=np.int32)
+        probability = np.ascontiguousarray(self.probability, dtype=np.float32)
+        _expect(
+            pairs.ndim == 2 and pairs.shape == (2, len(probability)),
+            "as many missing links as probabilities, shape [2, m]",
+            f"{list(pairs.shape)} and {list(probability.shape)}",
+        )
+        object.__setattr__(self, "pairs", pairs)
+        object.__setattr__(self, "probability", probability)
+
+
+@dataclass(frozen=True, eq=False)
+class Scene:
+    """Everything on one disk. :func:`hgcn.viewer.scene_from_embeddings` builds it from tensors.
+
+    Args:
+        name: heading of the disk.
+        layers: from the input to the last layer, all with the same nodes.
+        ids: what the user calls each node. They may hold any text: it is shown, never run.
+        edges: each edge once, shape ``[2, m]``.
+        columns: what nodes can be coloured and described by, in the order of the menu.
+        missing: probable links that the graph lacks; drawn dashed.
+        metrics: rows of a small table, for example ``("test AUC", "96.9")``.
+        directed: whether the direction of an edge means something.
+    """
+
+    name: str
+    layers: Sequence[Layer]
+    ids: np.ndarray
+    edges: np.ndarray
+    columns: Mapping[str, Column] = field(default_factory=dict)
+    missing: MissingLinks | None = None
+    metrics: Sequence[tuple[str, str]] = ()
+    directed: bool = False
+
+    def __post_init__(self) -> None:
+        ids = np.asarray([str(one) for one in np.asarray(self.ids).tolist()], dtype=object)
+        edges = np.ascontiguousarray(self.edges, dtype=np.int32)
+        object.__setattr__(self, "layers", tuple(self.layers))
+        object.__setattr__(self, "ids", ids)
+        object.__setattr__(self, "edges", edges)
+        object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
+        object.__setattr__(self, "metrics", tuple((str(k), str(v)) for k, v in self.metrics))
+        n, m = len(ids), edges.shape[1] if edges.ndim == 2 else -1
+        _expect(n > 0, "a scene to have at least one node", n)
+        _expect(len(self.layers) > 0, "a scene to have at least one layer", 0)
+        _check_pairs("edges", edges, n)
+        if self.missing is not None:
+            _check_pairs("missing links", self.missing.pairs, n)
+        for layer in self.layers:
+            _expect(
+                len(layer.points) == n,
+                f"layer {layer.title!r} to have {n} nodes",
+                len(layer.points),
+            )
+            shape = None if layer.attention is None else layer.attention.shape
+            _expect(
+                shape in (None, (2, m)),
+                f"the attention of layer {layer.title!r} to have shape [2, {m}]",
+                shape and list(shape),
+            )
+        for name, column in self.columns.items():
+            size = len(column.codes if isinstance(column, Categories) else column.values)
+            _expect(size == n, f"column {name!r} to have {n} entries", size)
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of nodes."""
+        return len(self.ids)
+
+
+def _check_pairs(what: str, pairs: np.ndarray, n: int) -> None:
+    _expect(
+        pairs.ndim == 2 and pairs.shape[0] == 2,
+        f"{what} to have shape [2, m]",
+        list(pairs.shape),
+    )
+    _expect(
+        pairs.size == 0 or (pairs.min() >= 0 and pairs.max() < n),
+        f"{what} to hold nodes in 0..{n - 1}",
+        f"{pairs.min() if pairs.size else ''}..{pairs.max() if pairs.size else ''}",
+    )
+
+
+def _expect(holds: bool, expected: str, got: object, hint: str = "") -> None:
+    if not holds:
+        raise DataError(f"Expected {expected}, got {got}.{hint and ' ' + hint}")

@@ -1,0 +1,1 @@
+"""How a network is trained: the problem, the task, the loop, scores and presets."""

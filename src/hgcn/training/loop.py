@@ -1,0 +1,244 @@
+"""The training loop, and the state from which it goes on after an interruption."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from hgcn.errors import GraphError, RunError
+from hgcn.training.tasks import Task
+
+
+@dataclass(frozen=True)
+class Best:
+    """The best validation so far; patience is counted in epochs."""
+
+    score: float = -math.inf
+    epoch: int = 0
+
+
+@dataclass
+class Progress:
+    """Where training stands after an epoch; what a display needs."""
+
+    epoch: int
+    epochs: int
+    loss: float
+    score: float | None
+    best: Best
+    patience_left: int
+    curvatures: list[float]
+    seconds: float
+
+
+class Average:
+    """A moving average of the weights: it is less noisy than they are, and what is evaluated.
+
+    Args:
+        module: whose weights.
+        decay: share of the old average that is kept in each step, less in the first steps; 0 for
+            the weights themselves.
+    """
+
+    def __init__(self, module: nn.Module, decay: float) -> None:
+        self.weights = [*module.parameters()]
+        self.decay = decay
+        self.values = [weight.detach().clone() for weight in self.weights]
+
+    def update(self, epoch: int) -> None:
+        """Take in the weights after an epoch; the first ones as they are."""
+        keep = min(self.decay, (epoch - 1) / (epoch + 9))
+        with torch.no_grad():
+            for value, weight in zip(self.values, self.weights, strict=True):
+                value.lerp_(weight, 1 - keep)
+
+    def load(self, values: list[Tensor]) -> None:
+        """Go on from these averages."""
+        for value, stored in zip(self.values, values, strict=True):
+            value.copy_(stored)
+
+    @contextlib.contextmanager
+    def in_place(self) -> Iterator[None]:
+        """Inside, the module has the averages as its weights."""
+        own = [weight.data for weight in self.weights]
+        self._set(self.values)
+        try:
+            yield
+        finally:
+            self._set(own)
+
+    def _set(self, values: list[Tensor]) -> None:
+        for weight, value in zip(self.weights, values, strict=True):
+            weight.data = value
+
+
+@dataclass
+class State:
+    """Everything that the rest of training depends on."""
+
+    predictor: nn.Module
+    optimizer: torch.optim.Optimizer
+    generator: torch.Generator
+    average: Average
+    epoch: int = 0
+    best: Best = field(default_factory=Best)
+    best_weights: dict[str, Tensor] = field(default_factory=dict)
+    history: list[dict[str, Any]] = field(default_factory=list)
+    stopped: str = ""
+
+    def to_tree(self) -> dict[str, Any]:
+        """Tensors, numbers and strings in dictionaries and lists, without the history."""
+        return {
+            "weights": self.predictor.state_dict(),
+            "best_weights": self.best_weights,
+            "average": self.average.values,
+            "optimizer": self.optimizer.state_dict(),
+            "generator": self.generator.get_state(),
+            "dropout": torch.get_rng_state(),
+            "epoch": self.epoch,
+            "best": {"score": self.best.score, "epoch": self.best.epoch},
+        }
+
+    def load_tree(self, tree: dict[str, Any]) -> None:
+        """Go back to what :meth:`to_tree` returned."""
+        self.predictor.load_state_dict(tree["weights"])
+        self.best_weights = tree["best_weights"]
+        self.average.load(tree["average"])
+        self.optimizer.load_state_dict(tree["optimizer"])
+        self.generator.set_state(tree["generator"])
+        torch.set_rng_state(tree["dropout"])
+        self.epoch = tree["epoch"]
+        self.best = Best(**tree["best"])
+
+
+def train(
+    task: Task,
+    *,
+    resume: Callable[[State], None] | None = None,
+    on_epoch: Callable[[Progress], None] | None = None,
+    checkpoint: Callable[[State], None] | None = None,
+) -> State:
+    """Train until the validation score has not improved for a while; keep the best weights.
+
+    The weights of the best epoch are loaded into the network at the end. Ctrl-C ends training as
+    early stopping does.
+
+    Args:
+        task: the network and its data.
+        resume: called once before the first step, to set the state of an interrupted training.
+        on_epoch: called after each epoch.
+        checkpoint: called after epochs, to store the state if it is time for that.
+    """
+    # Dropout draws from torch's own generator, whose state is given back afterwards.
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(task.config.seed)
+        return _train(task, resume, on_epoch, checkpoint)
+
+
+def _train(
+    task: Task,
+    resume: Callable[[State], None] | None,
+    on_epoch: Callable[[Progress], None] | None,
+    checkpoint: Callable[[State], None] | None,
+) -> State:
+    config, predictor = task.config, task.predictor
+    others = [module for name, module in predictor.named_children() if name != "encoder"]
+    optimizer = predictor.encoder.make_optimizer(config.lr, config.weight_decay, also=others)
+    generator = torch.Generator().manual_seed(config.seed)
+    state = State(predictor, optimizer, generator, Average(predictor, config.ema))
+    if resume is not None:
+        resume(state)
+    start = time.perf_counter()
+    try:
+        while state.epoch < config.epochs:
+            if state.epoch - state.best.epoch >= config.patience and state.best.epoch:
+                state.stopped = "patience"
+                break
+            epoch = state.epoch + 1
+            loss = _step(task, state, epoch)
+            state.average.update(epoch)
+            score, curvatures = _validate(task, state, epoch, loss)
+            state.epoch = epoch
+            if on_epoch is not None:
+                left = config.patience - (epoch - (state.best.epoch or epoch))
+                seconds = time.perf_counter() - start
+                on_epoch(
+                    Progress(
+                        epoch, config.epochs, loss, score, state.best, left, curvatures, seconds
+                    )
+                )
+            if checkpoint is not None:
+                checkpoint(state)
+        state.stopped = state.stopped or "epochs"
+    except _NotFiniteError as error:
+        if not state.best_weights:
+            raise RunError(
+                f"Expected finite numbers, got {error}, before any validation. Try a smaller "
+                "learning rate (`lr`), or other features (`normalise`)."
+            ) from error
+        state.stopped = str(error)
+    except GraphError as error:
+        # Layers say so when weights have diverged. At the start it is the graph that is wrong.
+        if not state.best_weights:
+            raise
+        state.stopped = str(error)
+    except KeyboardInterrupt:
+        if not state.best_weights:
+            raise
+        state.stopped = "interrupted"
+    predictor.load_state_dict(state.best_weights)
+    predictor.eval()
+    return state
+
+
+class _NotFiniteError(Exception):
+    """A loss or a score that is no number: training cannot go on."""
+
+
+def _step(task: Task, state: State, epoch: int) -> float:
+    """One step of the optimiser; the loss before it."""
+    predictor, clip = state.predictor, task.config.clip
+    predictor.train()
+    state.optimizer.zero_grad()
+    loss = task.loss(epoch, state.generator)
+    torch.autograd.backward(loss)
+    if clip:
+        nn.utils.clip_grad_norm_(predictor.parameters(), clip)
+    state.optimizer.step()
+    value = float(loss.detach())
+    if not math.isfinite(value):
+        raise _NotFiniteError(f"the loss {value} in epoch {epoch}")
+    return value
+
+
+def _validate(
+    task: Task, state: State, epoch: int, loss: float
+) -> tuple[float | None, list[float]]:
+    """Score and curvatures of the averaged weights, if it is time for that; keeps the best."""
+    config, predictor = task.config, task.predictor
+    due = epoch % config.eval_every == 0 or epoch == config.epochs
+    if epoch <= task.warm_up or not due:
+        return None, []
+    predictor.eval()
+    with state.average.in_place():
+        score = task.score("val")
+        if not math.isfinite(score):
+            raise _NotFiniteError(f"the validation score {score} in epoch {epoch}")
+        if score > state.best.score:
+            # In one statement, so that Ctrl-C cannot come between the two.
+            state.best, state.best_weights = Best(score, epoch), _copy(predictor)
+        curvatures = predictor.curvature_values()
+    row = {"epoch": epoch, "loss": loss, task.select: score}
+    state.history.append(row | {f"c{i}": c for i, c in enumerate(curvatures)})
+    return score, curvatures
+
+
+def _copy(predictor: nn.Module) -> dict[str, Tensor]:
+    return {name: value.detach().clone() for name, value in predictor.state_dict().items()}

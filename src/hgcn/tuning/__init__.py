@@ -1,0 +1,1 @@
+"""The search for good settings on the validation part."""

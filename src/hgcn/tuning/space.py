@@ -1,0 +1,238 @@
+"""What a search may vary: a small table of ranges and choices, the same for every method."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from hgcn.config import TYPES, Config, check_names, read_toml
+from hgcn.data.splits.nodes import NodeSplit
+from hgcn.errors import ConfigError
+
+if TYPE_CHECKING:
+    from optuna.distributions import BaseDistribution
+
+    from hgcn.data.graph import Graph
+
+COMMON: Mapping[str, Any] = MappingProxyType(
+    {
+        "lr": {"low": 1e-3, "high": 5e-2, "log": True},
+        "weight_decay": {"low": 1e-5, "high": 3e-3, "log": True, "zero": True},
+        "dropout": {"low": 0.0, "high": 0.6},
+        "feature_dropout": {"low": 0.0, "high": 0.8},
+        "layers": {"low": 1, "high": 4},
+        "act": ["relu", "elu", "tanh", "none"],
+        "normalise": ["none", "row", "standard"],
+        "degree_features": [False, True],
+        "c": {"low": 0.1, "high": 10.0, "log": True},
+        "aggregation": ["local", "origin"],
+        "attention": [True, False],
+        "root_weight": [False, True],
+    }
+)
+LINK: Mapping[str, Any] = MappingProxyType(
+    {
+        "hidden_share": [0.0, 0.1, 0.3, 0.5],
+        "trainable_decoder": [False, True],
+    }
+)
+NODE: Mapping[str, Any] = MappingProxyType(
+    {
+        "link_regulariser": {"low": 1e-2, "high": 1.0, "log": True, "zero": True},
+        "consistency": {"low": 0.1, "high": 3.0, "log": True, "zero": True},
+        "pretrain": [0, 50, 100],
+        "class_weights": [False, True],
+    }
+)
+FIXED = ("model", "epochs", "patience", "eval_every")
+"""Not searched: what is compared, and how long a trial may train."""
+TUNABLE = tuple(
+    setting.name
+    for setting in fields(Config)
+    if setting.name in ("normalise", "degree_features")
+    or (setting.metadata["group"] in ("model", "decoder", "training") and setting.name not in FIXED)
+)
+
+
+@dataclass(frozen=True)
+class Range:
+    """Numbers from ``low`` to ``high``.
+
+    Attributes:
+        low, high: both ends are in.
+        log: whether orders of magnitude are equally likely.
+        zero: whether 0 is possible too, at a fifth of the chance.
+        whole: whether only whole numbers are.
+    """
+
+    low: float
+    high: float
+    log: bool = False
+    zero: bool = False
+    whole: bool = False
+
+    @property
+    def start(self) -> float:
+        """Where drawing begins: what is drawn below ``low`` stands for 0.
+
+        So one number decides, and the sampler learns from all trials how far down to go.
+        """
+        if not self.zero:
+            return self.low
+        if self.log:
+            return self.low * (self.low / self.high) ** 0.25
+        return self.low - (self.high - self.low) / 4
+
+    def distribution(self) -> BaseDistribution:
+        """For Optuna."""
+        from optuna.distributions import FloatDistribution, IntDistribution
+
+        if self.whole:
+            return IntDistribution(int(self.low), int(self.high), log=self.log)
+        return FloatDistribution(self.start, self.high, log=self.log)
+
+    def value(self, drawn: Any) -> Any:
+        """The setting that a drawn number stands for."""
+        return 0.0 if self.zero and drawn < self.low else drawn
+
+    def drawn(self, value: Any) -> Any:
+        """A number that stands for a setting; None if there is none."""
+        if self.zero and value == 0:
+            return self.start
+        return value if value is not None and self.low <= value <= self.high else None
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of several values."""
+
+    values: tuple[Any, ...]
+
+    def distribution(self) -> BaseDistribution:
+        """For Optuna."""
+        from optuna.distributions import CategoricalDistribution
+
+        return CategoricalDistribution(self.values)
+
+    def value(self, drawn: Any) -> Any:
+        """The setting that was drawn."""
+        return drawn
+
+    def drawn(self, value: Any) -> Any:
+        """The value itself; None if it is not among the choices."""
+        return value if value in self.values else None
+
+
+Space = dict[str, Range | Choice]
+
+
+def make_space(given: Mapping[str, Any] | str | Path | None, graph: Graph, config: Config) -> Space:
+    """The settings to vary, without those that are fixed or that the model does not have.
+
+    Args:
+        given: a table of ranges and choices, or a TOML file with one; by default the library's.
+        graph: what is trained on.
+        config: settings that are fixed; the task must be set.
+    """
+    from hgcn.models import options_of
+    from hgcn.models.predictor import MODEL_OPTIONS
+
+    if given is None:
+        more = LINK if config.task == "link" else NODE
+        table, where = {**COMMON, **more}, ""
+        # A warm-up is for runs that are much longer.
+        if config.task == "node" and config.epochs <= 4 * max(NODE["pretrain"]):
+            del table["pretrain"]
+        if config.task == "node" and not _few_labels(graph, config):
+            del table["consistency"]
+    elif isinstance(given, str | Path):
+        table, where = read_toml(given), f"In {given}:\n"
+    else:
+        table, where = dict(given), ""
+    try:
+        space = parse_space(table)
+    except ConfigError as error:
+        raise ConfigError(f"{where}{error}") from error
+    options = options_of(config.model)
+    absent = {name for name in MODEL_OPTIONS if name not in options}
+    if "layers" not in options:
+        # Such a model learns a vector for each node and has no use for features.
+        absent |= {"normalise", "feature_dropout", "degree_features"}
+    if graph.x is None:
+        absent |= {"normalise", "degree_features"}
+    space = {name: spec for name, spec in space.items() if name not in absent}
+    if not space:
+        raise ConfigError(
+            f"Expected something to search for, but {config.model} has none of the settings "
+            f"{', '.join(table)}."
+        )
+    return space
+
+
+def _few_labels(graph: Graph, config: Config) -> bool:
+    """Whether a tenth of the nodes or less are for training: then the others can teach."""
+    from hgcn.training.problem import Problem, choose
+
+    split = Problem(graph, choose(graph, config)).split
+    return isinstance(split, NodeSplit) and 10 * len(split.train) <= graph.num_nodes
+
+
+def parse_space(table: Mapping[str, Any]) -> Space:
+    """A space from ``{low = ..., high = ..., log = true, zero = true}`` and lists of values.
+
+    Example:
+        >>> parse_space({"act": ["relu", "tanh"]})
+        {'act': Choice(values=('relu', 'tanh'))}
+    """
+    check_names(table)
+    space: Space = {}
+    wrong = []
+    for name, spec in table.items():
+        try:
+            if name not in TUNABLE:
+                raise ConfigError(f"`{name}` cannot be searched; give it as a setting.")
+            space[name] = _parse(name, spec)
+        except ConfigError as error:
+            wrong.append(str(error))
+    if wrong:
+        raise ConfigError("\n".join(wrong))
+    return space
+
+
+def _parse(name: str, spec: Any) -> Range | Choice:
+    if isinstance(spec, list | tuple) and spec:
+        for value in spec:
+            Config(**{name: value})
+        return Choice(tuple(spec))
+    if not isinstance(spec, Mapping) or not {"low", "high"} <= set(spec):
+        raise ConfigError(
+            f"Expected `{name}` to be a list of values or a table with low and high, got {spec!r}."
+        )
+    unknown = set(spec) - {"low", "high", "log", "zero"}
+    if unknown:
+        raise ConfigError(
+            f"Expected only low, high, log and zero for `{name}`, got {', '.join(sorted(unknown))}."
+        )
+    whole = TYPES[name] is int
+    if TYPES[name] not in (int, float):
+        raise ConfigError(f"Expected a list of values for `{name}`, which is no number.")
+    low, high = spec["low"], spec["high"]
+    for value in (low, high):
+        Config(**{name: value})
+    if not low <= high:
+        raise ConfigError(f"Expected low to be at most high for `{name}`, got {low} and {high}.")
+    log, zero = bool(spec.get("log", False)), bool(spec.get("zero", False))
+    if log and low <= 0:
+        raise ConfigError(f"Expected low above 0 for `{name}`, whose scale is log, got {low}.")
+    if zero:
+        Config(**{name: spec["low"] * 0})
+        if whole or low <= 0 or math.isclose(low, high):
+            raise ConfigError(
+                f"Expected low above 0 and below high, and a setting with a decimal point, for "
+                f"zero in `{name}`. A list can hold 0 beside other values."
+            )
+    return Range(low, high, log, zero, whole)

@@ -1,0 +1,155 @@
+"""The study that keeps the trials of a search: where it lies, and how settings are drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import optuna
+from optuna.samplers import BaseSampler, TPESampler
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import FrozenTrial, TrialState
+
+from hgcn.config import Config
+from hgcn.data.graph import Graph
+from hgcn.errors import ConfigError, RunError
+from hgcn.tuning.space import Space
+
+FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A search, as each process needs to know it.
+
+    Attributes:
+        name: of the study.
+        graph: what is trained on.
+        config: the settings that are fixed.
+        space: those that vary.
+        seeds: number of seeds of a trial.
+        start: what to try first, as drawn.
+        where: file or address of the storage; None for this process's memory.
+    """
+
+    name: str
+    graph: Graph
+    config: Config
+    space: Space
+    seeds: int
+    start: dict[str, Any]
+    where: str | None = None
+
+    def at(self, where: str | None) -> Plan:
+        """The same, with another storage."""
+        return replace(self, where=where)
+
+    def study(self) -> optuna.Study:
+        """The study in its storage, made if it is not there."""
+        return optuna.create_study(
+            storage=_storage(self.where),
+            sampler=_ByNumber(self.config.seed),
+            # Slow learners get as many epochs as early stopping would give them.
+            pruner=optuna.pruners.MedianPruner(
+                n_startup_trials=5, n_warmup_steps=self.config.patience, n_min_trials=5
+            ),
+            study_name=self.name,
+            direction="maximize",
+            load_if_exists=True,
+        )
+
+    def describe(self) -> dict[str, Any]:
+        """All that the score of a trial depends on, as JSON holds it."""
+        fixed = self.config.to_dict().items()
+        about: dict[str, Any] = {k: v for k, v in fixed if v is not None and k != "source"}
+        about |= {"data": self.graph.fingerprint()[:16], "seeds": self.seeds}
+        for name, spec in self.space.items():
+            parts = asdict(spec)
+            about[f"space of {name}"] = list(parts["values"]) if "values" in parts else parts
+        return about
+
+
+def values_of(space: Space, drawn: dict[str, Any]) -> dict[str, Any]:
+    """Settings from what was drawn."""
+    return {name: spec.value(drawn[name]) for name, spec in space.items() if name in drawn}
+
+
+def interrupted(trial: FrozenTrial) -> bool:
+    """Whether a trial was given up half-way, for no fault of its settings."""
+    return bool(trial.user_attrs.get("interrupted")) or not trial.state.is_finished()
+
+
+def count_finished(study: optuna.Study) -> int:
+    """Number of trials that count."""
+    trials = study.get_trials(deepcopy=False, states=FINISHED)
+    return sum(not interrupted(trial) for trial in trials)
+
+
+def _storage(where: str | None) -> optuna.storages.BaseStorage:
+    if where is None:
+        return optuna.storages.InMemoryStorage()
+    try:
+        if "://" in where:
+            return optuna.storages.RDBStorage(where)
+        return optuna.storages.JournalStorage(JournalFileBackend(where))
+    except OSError as error:
+        raise RunError(f"Expected to write {where}, but: {error.strerror or error}.") from error
+    except ImportError as error:
+        raise ConfigError(
+            f"Expected a database driver for {where.split('://')[0]}, but: {error}"
+        ) from error
+    except Exception as error:
+        # SQLAlchemy has a tree of exceptions of its own, and it need not be there for journals.
+        if type(error).__module__.split(".")[0] not in ("sqlalchemy", "optuna"):
+            raise
+        reason = str(error).splitlines()[0]
+        raise RunError(
+            f"Expected a database at {_without_password(where)}, but: {reason}"
+        ) from error
+
+
+def _without_password(address: str) -> str:
+    scheme, _, rest = address.partition("://")
+    return f"{scheme}://{rest.rpartition('@')[2]}"
+
+
+class _ByNumber(BaseSampler):
+    """Optuna's TPE, seeded anew for each trial by its number.
+
+    A search that goes on draws what it would have drawn without the break, and two processes never
+    draw the same.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self._number = -1
+        self._sampler = TPESampler()
+
+    def _of(self, trial: FrozenTrial) -> TPESampler:
+        if trial.number != self._number:
+            self._number = trial.number
+            # Numbers of different seeds must not meet; a trial has far fewer than 100,003 of them.
+            seed = (self.seed * 100_003 + trial.number) % 2**32
+            self._sampler = TPESampler(seed=seed, multivariate=True)
+        return self._sampler
+
+    def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> Any:
+        return self._of(trial).infer_relative_search_space(study, trial)
+
+    def sample_relative(self, study: optuna.Study, trial: FrozenTrial, search_space: Any) -> Any:
+        return self._of(trial).sample_relative(study, trial, search_space)
+
+    def sample_independent(
+        self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: Any
+    ) -> Any:
+        return self._of(trial).sample_independent(study, trial, param_name, param_distribution)
+
+    def after_trial(
+        self,
+        study: optuna.Study,
+        trial: FrozenTrial,
+        state: TrialState,
+        values: Sequence[float] | None,
+    ) -> None:
+        self._of(trial).after_trial(study, trial, state, values)

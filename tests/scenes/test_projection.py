@@ -1,0 +1,90 @@
+import math
+
+import pytest
+import torch
+
+from hgcn import geometry
+from hgcn.errors import GeometryError
+from hgcn.scenes.projection import align, distortion, principal_components, project
+
+
+def hidden_plane(n: int, d: int, *, c: float | None) -> torch.Tensor:
+    """Points of a plane, turned into d dimensions: a picture without any loss exists."""
+    generator = torch.Generator().manual_seed(0)
+    plane = torch.randn(n, 2, generator=generator, dtype=torch.float64)
+    if c is not None:
+        plane = plane / math.sqrt(c)
+    axes, _ = torch.linalg.qr(torch.randn(d, d, generator=generator, dtype=torch.float64))
+    return plane @ axes[:2]
+
+
+@pytest.mark.parametrize("c", [1.0, 0.3, None])
+def test_what_fits_a_plane_loses_nothing(c):
+    points = hidden_plane(200, 8, c=c)
+    flat, lost = project(points, c=c)
+    assert flat.shape == (200, 2)
+    assert lost.relative_error < 1e-9
+    assert lost.correlation > 1 - 1e-9
+
+
+def test_two_dimensions_are_shown_as_they_are():
+    points = torch.randn(20, 2)
+    flat, lost = project(points, c=2.0)
+    assert lost is None
+    torch.testing.assert_close(flat, points.double(), rtol=0, atol=0)
+    assert project(points[:, :1], c=2.0)[0].shape == (20, 2)
+
+
+@pytest.mark.parametrize("c", [1.0, None])
+def test_stress_loses_less_than_principal_components(c):
+    # Nodes of a positive orthant, as ReLU makes them.
+    points = torch.randn(400, 10, generator=torch.Generator().manual_seed(1)).double().relu() * 1.5
+    flat, lost = project(points, c=c)
+    start = distortion(points, principal_components(points), c=c)
+    cut = distortion(points, points @ torch.linalg.eigh(points.T @ points)[1][:, -2:], c=c)
+    assert lost.relative_error < 0.8 * start.relative_error
+    assert lost.relative_error < 0.6 * cut.relative_error
+    assert lost.correlation > start.correlation
+    assert bool(flat.isfinite().all())
+
+
+def test_distortion_agrees_with_all_pairs():
+    points = torch.randn(60, 5).double()
+    flat = principal_components(points)
+    i, j = torch.triu_indices(60, 60, 1)
+    true = geometry.distance(points[i], points[j], c=1.0)
+    drawn = geometry.distance(flat[i], flat[j], c=1.0)
+    lost = distortion(points, flat, c=1.0)
+    expected = float(((drawn - true).abs() / true).mean())
+    assert lost.relative_error == pytest.approx(expected, rel=0.05)
+
+
+def test_the_same_seed_gives_the_same_picture():
+    points = torch.randn(100, 6)
+    first, second = project(points, c=1.0, seed=3)[0], project(points, c=1.0, seed=3)[0]
+    torch.testing.assert_close(first, second, rtol=0, atol=0)
+    assert not torch.equal(first, project(points, c=1.0, seed=4)[0])
+
+
+def test_far_points_stay_finite():
+    points = 15 * torch.nn.functional.normalize(torch.randn(80, 6)).double()
+    flat, lost = project(points, c=1.0)
+    assert bool(flat.isfinite().all())
+    assert lost.relative_error < 0.2
+
+
+def test_layers_are_turned_and_mirrored_alike():
+    first = torch.randn(50, 2).double()
+    angle = 2.1
+    turn = torch.tensor([[math.cos(angle), math.sin(angle)], [-math.sin(angle), math.cos(angle)]])
+    mirror = torch.diag(torch.tensor([1.0, -1.0])) @ turn
+    _, second = align([first, first @ mirror.double()])
+    torch.testing.assert_close(second, first)
+
+
+@pytest.mark.parametrize(
+    "points", [torch.zeros(0, 3), torch.zeros(3), torch.full((4, 3), float("nan"))]
+)
+def test_no_points_no_picture(points):
+    with pytest.raises(GeometryError, match="Expected points"):
+        project(points, c=1.0)
