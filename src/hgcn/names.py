@@ -1,0 +1,108 @@
+"""Every choice that a setting has, declared once.
+
+The tables are open: ``MODELS.register("mine", Mine)`` adds a choice, which then works in settings,
+flags and files. A package that registers something when it is installed names a function in the
+entry-point group ``hgcn.plugins``. Importing this module loads nothing heavy: configuration and
+help texts are made from it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hgcn.registry import Registry
+
+MODELS: Registry[Any] = Registry(
+    "model",
+    {
+        "hgcn": "hgcn.models.hyperbolic:HGCN",
+        "hnn": "hgcn.models.hyperbolic:HNN",
+        "mlp": "hgcn.models.linear:MLP",
+        "gcn": "hgcn.models.pyg:GCN",
+        "gat": "hgcn.models.pyg:GAT",
+        "sage": "hgcn.models.pyg:SAGE",
+        "sgc": "hgcn.models.pyg:SGC",
+        "euc": "hgcn.models.shallow:Euc",
+        "hyp": "hgcn.models.shallow:Hyp",
+        "euc-mixed": "hgcn.models.mixed:EucMixed",
+        "hyp-mixed": "hgcn.models.mixed:HypMixed",
+    },
+)
+"""Encoders: subclasses of :class:`hgcn.models.Encoder`."""
+
+TASKS: Registry[Any] = Registry(
+    "task", {"link": "hgcn.training.links:LinkTask", "node": "hgcn.training.nodes:NodeTask"}
+)
+"""What a network is trained for: subclasses of :class:`hgcn.training.task.Task`."""
+
+AGGREGATIONS: Registry[Any] = Registry(
+    "aggregation",
+    {
+        "local": "hgcn.nn.aggregation:local",
+        "origin": "hgcn.nn.aggregation:origin",
+        "centroid": "hgcn.nn.aggregation:centroid",
+        "frechet": "hgcn.nn.aggregation:frechet",
+    },
+)
+"""Means of the neighbours of each node: functions as in :mod:`hgcn.nn.aggregation`."""
+
+ACTIVATIONS: Registry[Any] = Registry(
+    "activation",
+    {
+        "relu": "torch:relu",
+        "leaky_relu": "torch.nn.functional:leaky_relu",
+        "elu": "torch.nn.functional:elu",
+        "selu": "torch.nn.functional:selu",
+        "gelu": "torch.nn.functional:gelu",
+        "silu": "torch.nn.functional:silu",
+        "tanh": "torch:tanh",
+        "none": "hgcn.nn.activation:identity",
+    },
+)
+"""Functions of tensors that keep zero where it is."""
+
+NORMALISATIONS: Registry[Any] = Registry(
+    "normalisation",
+    {
+        "none": "hgcn.data.features:UNCHANGED",
+        "row": "hgcn.data.features:ROW",
+        "standard": "hgcn.data.features:STANDARD",
+        "log": "hgcn.data.features:LOG",
+    },
+)
+"""Ways to scale features: each a :class:`hgcn.data.features.Normalisation`."""
+
+CLASSIFIERS: Registry[Any] = Registry(
+    "classifier",
+    {"tangent": "hgcn.nn.decoders:TangentClassifier", "mlr": "hgcn.nn.decoders:HyperbolicMLR"},
+)
+"""Modules from embeddings to logits of classes."""
+
+SCORES = {
+    "roc_auc": "ROC AUC",
+    "ap": "average precision",
+    "mrr": "MRR",
+    "accuracy": "accuracy",
+    "f1": "F1",
+    "f1_macro": "macro F1",
+}
+"""Scores by the name that a file has for them, and what people call them."""
+
+SELECTORS = ("roc_auc", "ap", "accuracy", "f1", "f1_macro")
+"""Scores that can pick the best epoch; which of them a task has, the task says."""
+
+PARTS = ("train", "val", "test")
+"""The parts of every split."""
+
+PROTOCOLS = ("clean", "legacy")
+"""How to split; "legacy" is the way of the paper's own code, faults included."""
+
+COORDINATES = ("normal", "hyperboloid", "ball")
+"""Coordinates of points of hyperbolic space."""
+
+DTYPES = ("float32", "float64")
+
+
+def score_name(name: str) -> str:
+    """What people call a score."""
+    return SCORES.get(name, name)
