@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import Field, asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
 
+from hgcn import names
 from hgcn.errors import ConfigError
 from hgcn.text import near_miss, one_of
 
-MODEL_NAMES = (
-    "hgcn", "hnn", "mlp", "gcn", "gat", "sage", "sgc", "euc", "hyp", "euc-mixed", "hyp-mixed",
-)  # fmt: skip
 MAX_SEED = 2**32 - 1
-ACTIVATIONS = ("relu", "leaky_relu", "elu", "selu", "tanh", "none")
 
 
 def _setting(
@@ -27,7 +24,7 @@ def _setting(
     help_: str,
     *,
     group: str,
-    choices: tuple[str, ...] = (),
+    choices: Collection[str] | None = None,
     low: float | None = None,
     high: float | None = None,
     above: float | None = None,
@@ -67,18 +64,18 @@ class Config:
         None,
         "features: none, row (rows sum to one), standard (by training nodes), log",
         group="data",
-        choices=("none", "row", "standard", "log"),
+        choices=names.NORMALISATIONS,
     )
     degree_features: bool | None = _setting(
         None, "add degrees to the features; always so for graphs without any", group="data"
     )
 
     task: str | None = _setting(
-        None, "predict links, or classes of nodes", group="task", choices=("link", "node")
+        None, "predict links, or classes of nodes", group="task", choices=names.TASKS
     )
     protocol: str = _setting(
         "clean", "how to split: clean, or as the paper's code did", group="task",
-        choices=("clean", "legacy"),
+        choices=names.PROTOCOLS,
     )  # fmt: skip
     val_share: float | None = _setting(
         None, "share of edges or nodes for validation", group="task", above=0, high=1
@@ -92,10 +89,10 @@ class Config:
     )  # fmt: skip
     select: str | None = _setting(
         None, "validation score that picks the best epoch", group="task",
-        choices=("roc_auc", "ap", "accuracy", "f1", "f1_macro"),
+        choices=names.SELECTORS,
     )  # fmt: skip
 
-    model: str = _setting("hgcn", "which encoder", group="model", choices=MODEL_NAMES)
+    model: str = _setting("hgcn", "which encoder", group="model", choices=names.MODELS)
     dim: int = _setting(16, "size of embeddings", group="model", low=1)
     layers: int | None = _setting(None, "number of layers", group="model", low=1)
     dropout: float | None = _setting(
@@ -105,10 +102,10 @@ class Config:
         0.0, "share of the features zeroed in each step", group="model", low=0, high=0.99
     )
     act: str | None = _setting(
-        None, "activation between layers", group="model", choices=ACTIVATIONS
+        None, "activation between layers", group="model", choices=names.ACTIVATIONS
     )
     last_act: str | None = _setting(
-        None, "activation after the last layer", group="model", choices=ACTIVATIONS
+        None, "activation after the last layer", group="model", choices=names.ACTIVATIONS
     )
     c: float | None = _setting(
         None, "curvature -c to start from", group="model", low=1e-4, high=1e4
@@ -116,7 +113,7 @@ class Config:
     trainable_c: bool | None = _setting(None, "train the curvature of each layer", group="model")
     aggregation: str | None = _setting(
         None, "where neighbours are averaged", group="model",
-        choices=("local", "origin", "centroid", "frechet"),
+        choices=names.AGGREGATIONS,
     )  # fmt: skip
     attention: bool | None = _setting(None, "weight neighbours by attention", group="model")
     heads: int | None = _setting(None, "attention heads", group="model", low=1)
@@ -130,7 +127,7 @@ class Config:
     trainable_decoder: bool = _setting(False, "learn r and t", group="decoder")
     classifier: str = _setting(
         "tangent", "classes by a linear map at the origin, or by hyperbolic hyperplanes",
-        group="decoder", choices=("tangent", "mlr"),
+        group="decoder", choices=names.CLASSIFIERS,
     )  # fmt: skip
 
     epochs: int = _setting(2000, "at most so many epochs", group="training", low=1)
@@ -172,9 +169,7 @@ class Config:
         0, "seed of weights, dropout and sampling", group="run", low=0, high=MAX_SEED
     )
     device: str = _setting("cpu", "cpu, cuda, cuda:1, mps ...", group="run")
-    dtype: str = _setting(
-        "float32", "floating point numbers", group="run", choices=("float32", "float64")
-    )
+    dtype: str = _setting("float32", "floating point numbers", group="run", choices=names.DTYPES)
 
     def __post_init__(self) -> None:
         wrong = [
@@ -268,7 +263,7 @@ def _complaint(setting: Field[Any], value: Any) -> str | None:
     if not fits or (isinstance(value, bool) and kind is not bool):
         words = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
         return f"Expected `{name}` to be {words[kind]}, got {value!r}."
-    if facts["choices"] and value not in facts["choices"]:
+    if facts["choices"] is not None and value not in facts["choices"]:
         return one_of(name, value, facts["choices"])
     low, high, above = facts["low"], facts["high"], facts["above"]
     bounds = []

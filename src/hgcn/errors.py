@@ -7,6 +7,7 @@ that expects a ``ValueError`` keeps working.
 __all__ = [
     "ConfigError",
     "DataError",
+    "DivergenceError",
     "GeometryError",
     "GraphError",
     "HGCNError",
@@ -46,3 +47,7 @@ class ConfigError(HGCNError, ValueError):
 
 class RunError(HGCNError, ValueError):
     """A run folder that cannot be written, read or used as asked."""
+
+
+class DivergenceError(HGCNError, ArithmeticError):
+    """Weights that have grown until the numbers of a network are no longer finite."""

@@ -10,7 +10,8 @@ from hgcn.models.linear import MLP
 from hgcn.models.mixed import EucMixed, HypMixed
 from hgcn.models.pyg import GAT, GCN, SAGE, SGC
 from hgcn.models.shallow import Euc, Hyp
-from hgcn.models.table import MODELS, build, options_of
+from hgcn.models.table import build, options_of
+from hgcn.names import MODELS
 
 __all__ = [
     "GAT",

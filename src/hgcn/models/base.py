@@ -10,9 +10,9 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor, nn
 
-from hgcn import kernels
 from hgcn.errors import GraphError, ModelError
 from hgcn.geometry import Curvature, parameter_groups
+from hgcn.nn.spaces import Euclidean, Space, space_of
 
 
 class Encoder(nn.Module, ABC):
@@ -61,7 +61,7 @@ class Encoder(nn.Module, ABC):
     ) -> list[Tensor]:
         """Embeddings after each layer, from the input of the first to the output of the last.
 
-        The entry at position l belongs to the space of ``curvatures[l]``.
+        The entry at position l belongs to ``spaces[l]``.
         """
         if x.dim() != 2 or x.shape[1] != self.in_channels:
             raise GraphError(
@@ -79,15 +79,18 @@ class Encoder(nn.Module, ABC):
         return self.encode(x, edge_index, edge_weight)
 
     @property
-    def curvatures(self) -> list[Curvature | None]:
-        """Curvatures of the spaces that :meth:`encode_layers` passes through."""
-        return [None] * self.layers + [self.curvature]
+    def space(self) -> Space:
+        """The space of the output."""
+        return space_of(self.curvature)
+
+    @property
+    def spaces(self) -> list[Space]:
+        """The spaces that :meth:`encode_layers` passes through."""
+        return [Euclidean()] * self.layers + [self.space]
 
     def squared_distance(self, z_i: Tensor, z_j: Tensor) -> Tensor:
         """Squared distances ``[...]`` between embeddings ``[..., dim]``, in their own geometry."""
-        if self.curvature is None:
-            return (z_i - z_j).square().sum(-1)
-        return kernels.squared_distance(z_i, z_j, self.curvature())
+        return self.space.squared_distance(z_i, z_j)
 
     def make_optimizer(
         self, lr: float = 0.01, weight_decay: float = 0.0, *, also: Iterable[nn.Module] = ()

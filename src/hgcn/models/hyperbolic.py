@@ -11,6 +11,7 @@ from hgcn.models.base import Encoder, check_options
 from hgcn.models.linear import activations
 from hgcn.nn import HGCNConv, HypLinear
 from hgcn.nn.activation import Activation
+from hgcn.nn.spaces import Hyperbolic, Space
 
 
 @final
@@ -102,9 +103,9 @@ class HGCN(Encoder):
         return out
 
     @property
-    def curvatures(self) -> list[Curvature | None]:
-        """Curvatures of the spaces that :meth:`encode_layers` passes through."""
-        return [cast(HGCNConv, conv).curvature for conv in self.convs] + [self.curvature]
+    def spaces(self) -> list[Space]:
+        """The spaces that :meth:`encode_layers` passes through."""
+        return [Hyperbolic(cast(HGCNConv, conv).curvature) for conv in self.convs] + [self.space]
 
 
 @final
@@ -159,6 +160,7 @@ class HNN(Encoder):
         return out
 
     @property
-    def curvatures(self) -> list[Curvature | None]:
-        """Curvatures of the spaces that :meth:`encode_layers` passes through."""
-        return [cast(HypLinear, linear).curvature for linear in self.linears] + [self.curvature]
+    def spaces(self) -> list[Space]:
+        """The spaces that :meth:`encode_layers` passes through."""
+        owners = [cast(HypLinear, linear) for linear in self.linears]
+        return [Hyperbolic(linear.curvature) for linear in owners] + [self.space]

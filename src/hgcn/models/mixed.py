@@ -12,6 +12,7 @@ from hgcn.models.base import check_options
 from hgcn.models.linear import Linear, activations
 from hgcn.models.shallow import Poincare, Shallow
 from hgcn.nn.activation import Activation
+from hgcn.nn.spaces import Euclidean, Hyperbolic, Space
 
 
 class _Concatenated(nn.Module):
@@ -147,6 +148,6 @@ class HypMixed(Poincare):
         return self.mlp(self._logarithm(self.ball()), x)
 
     @property
-    def curvatures(self) -> list[Curvature | None]:
-        """Curvatures of the spaces that :meth:`encode_layers` passes through."""
-        return [self.ball, *[None] * self.layers]
+    def spaces(self) -> list[Space]:
+        """The spaces that :meth:`encode_layers` passes through."""
+        return [Hyperbolic(self.ball), *[Euclidean()] * self.layers]

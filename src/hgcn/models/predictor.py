@@ -8,10 +8,12 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-from hgcn import kernels, models
+from hgcn import kernels
 from hgcn.config import Config
 from hgcn.errors import ConfigError
-from hgcn.nn import FermiDirac, HyperbolicMLR, TangentClassifier
+from hgcn.models.table import build, options_of
+from hgcn.names import CLASSIFIERS
+from hgcn.nn import FermiDirac
 from hgcn.text import near_miss
 
 MODEL_OPTIONS = (
@@ -38,25 +40,40 @@ class Predictor(nn.Module):
         self.num_classes = num_classes
         self.feature_dropout = config.feature_dropout
         options = {
-            name: None if value == "none" else value
-            for name in MODEL_OPTIONS
-            if (value := getattr(config, name)) is not None
+            name: value for name in MODEL_OPTIONS if (value := getattr(config, name)) is not None
         }
-        self.encoder = models.build(
-            config.model, in_channels, config.dim, num_nodes=num_nodes, **options
-        )
+        self.encoder = build(config.model, in_channels, config.dim, num_nodes=num_nodes, **options)
         self.decoder = FermiDirac(config.r, config.t, trainable=config.trainable_decoder)
-        self.classifier = self._classifier(config, num_classes) if num_classes else None
+        self.classifier: nn.Module | None = None
+        if num_classes:
+            kind = CLASSIFIERS.find(config.classifier)
+            self.classifier = kind.of(config.dim, num_classes, self.encoder.curvature)
 
-    def _classifier(self, config: Config, num_classes: int) -> nn.Module:
-        if config.classifier == "tangent":
-            return TangentClassifier(config.dim, num_classes)
-        if self.encoder.curvature is None:
-            raise ConfigError(
-                f"Expected a hyperbolic model for the classifier 'mlr', got {config.model!r}. Use "
-                "the classifier 'tangent', which is plain logistic regression there."
-            )
-        return HyperbolicMLR(config.dim, num_classes, c=self.encoder.curvature)
+    def forward(
+        self,
+        x: Tensor,
+        edge_index: Tensor,
+        edge_weight: Tensor | None = None,
+        *,
+        pairs: Tensor | None = None,
+        nodes: Tensor | None = None,
+    ) -> Tensor:
+        """Logits of links between pairs of nodes, if pairs are given, else of classes of nodes.
+
+        Training calls the network here and nowhere else, so that a wrapper, such as that of
+        ``DistributedDataParallel``, sees every step.
+
+        Args:
+            x: features of all nodes.
+            edge_index: edges that carry messages.
+            edge_weight: their weights.
+            pairs: pairs of nodes ``[2, M]``.
+            nodes: nodes whose classes are asked for; by default all.
+        """
+        z = self.encode(x, edge_index, edge_weight)
+        if pairs is not None:
+            return self.links(z, pairs)
+        return self.classes(z if nodes is None else z[nodes])
 
     def encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """Embeddings of all nodes; in training, some of the features are left out at random."""
@@ -77,13 +94,12 @@ class Predictor(nn.Module):
 
     def curvature_values(self) -> list[float]:
         """The number c of each space that has one, from the first layer to the output."""
-        with torch.no_grad():
-            return [float(c()) for c in self.encoder.curvatures if c is not None]
+        return [c for space in self.encoder.spaces for c in space.curvatures]
 
 
 def model_settings(config: Config) -> Config:
     """Fill in the model's own defaults; settings that it does not have are an error if given."""
-    known = models.options_of(config.model)
+    known = options_of(config.model)
     wrong = []
     chosen: dict[str, Any] = {}
     for name in MODEL_OPTIONS:

@@ -1,37 +1,14 @@
-"""Every encoder by its name in Table 1 of the paper."""
+"""Encoders by name: those of the paper, and those that were registered."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 from hgcn.errors import ModelError
 from hgcn.models.base import Encoder
-from hgcn.models.hyperbolic import HGCN, HNN
-from hgcn.models.linear import MLP
-from hgcn.models.mixed import EucMixed, HypMixed
-from hgcn.models.pyg import GAT, GCN, SAGE, SGC
-from hgcn.models.shallow import Euc, Hyp
+from hgcn.names import MODELS
 from hgcn.text import one_of
-
-MODELS: Mapping[str, type[Encoder]] = MappingProxyType(
-    {
-        "hgcn": HGCN,
-        "hnn": HNN,
-        "mlp": MLP,
-        "gcn": GCN,
-        "gat": GAT,
-        "sage": SAGE,
-        "sgc": SGC,
-        "euc": Euc,
-        "hyp": Hyp,
-        "euc-mixed": EucMixed,
-        "hyp-mixed": HypMixed,
-    }
-)
-"""Encoders by name. Those of the second half of the list need ``num_nodes``."""
 
 
 def options_of(name: str) -> dict[str, Any]:
@@ -81,7 +58,8 @@ def build(
 
 
 def _find(name: str) -> type[Encoder]:
-    model = MODELS.get(str(name).lower())
-    if model is None:
+    known = str(name).lower()
+    if known not in MODELS:
         raise ModelError(one_of("model", name, MODELS))
+    model: type[Encoder] = MODELS[known]
     return model

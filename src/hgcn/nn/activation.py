@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import torch
 from torch import Tensor, nn
 
 from hgcn.errors import ModelError
+from hgcn.names import ACTIVATIONS
 from hgcn.text import one_of
 
 Activation = str | Callable[[Tensor], Tensor] | None
 
-_BY_NAME: dict[str, Callable[[Tensor], Tensor]] = {
-    "relu": torch.relu,
-    "elu": nn.functional.elu,
-    "gelu": nn.functional.gelu,
-    "leaky_relu": nn.functional.leaky_relu,
-    "silu": nn.functional.silu,
-    "tanh": torch.tanh,
-}
+
+def identity(v: Tensor) -> Tensor:
+    """The activation "none"."""
+    return v
 
 
 class HypActivation(nn.Module):
@@ -31,23 +27,22 @@ class HypActivation(nn.Module):
     curvature, and which curvature applies to the result is up to whoever reads it next.
 
     Args:
-        act: a name such as ``"relu"``, a function with :math:`\sigma(0) = 0`, or ``None`` for the
-            identity.
+        act: a name of ``hgcn.names.ACTIVATIONS``, such as ``"relu"``, a function with
+            :math:`\sigma(0) = 0`, or ``None`` for the identity.
     """
 
     def __init__(self, act: Activation = "relu") -> None:
         super().__init__()
         self.act = act
-        if isinstance(act, str):
-            if act not in _BY_NAME:
-                raise ModelError(one_of("act", act, _BY_NAME, "or None for the identity"))
-            self.function: Callable[[Tensor], Tensor] | None = _BY_NAME[act]
-        else:
-            self.function = act
+        if isinstance(act, str) and act not in ACTIVATIONS:
+            raise ModelError(one_of("act", act, ACTIVATIONS))
+        self.function: Callable[[Tensor], Tensor] = (
+            ACTIVATIONS[act] if isinstance(act, str) else act or identity
+        )
 
     def forward(self, v: Tensor) -> Tensor:
         """Apply the activation."""
-        return v if self.function is None else self.function(v)
+        return self.function(v)
 
     def extra_repr(self) -> str:
         """Shown inside the parentheses of ``print(module)``."""

@@ -1,4 +1,8 @@
-"""Ways to average the neighbours of a node. Each takes weights that add up to one."""
+"""Means of the neighbours of each node, by the names of ``hgcn.names.AGGREGATIONS``.
+
+Each is a function of the points of the targets, those of the sources, a weight for each edge
+(which add up to one over each neighbourhood), the curvature and the edges.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +16,13 @@ from hgcn.geometry.normal import local_log
 from hgcn.kernels import Neighbourhoods
 
 Aggregation = Callable[[Tensor, Tensor, Tensor, Tensor, Neighbourhoods], Tensor]
+
+
+def local(
+    target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
+) -> Tensor:
+    """In the tangent space of each target, as the paper has it."""
+    return kernels.local_sum(target, source, weight, c, graph)
 
 
 def origin(
@@ -48,12 +59,3 @@ def _views(
         return zero.index_add(0, graph.target, weight.unsqueeze(-1) * vectors)
 
     return logs, total
-
-
-AGGREGATIONS: dict[str, Aggregation] = {
-    "local": kernels.local_sum,
-    "origin": origin,
-    "centroid": centroid,
-    "frechet": frechet,
-}
-"""By the name that :class:`~hgcn.nn.HGCNConv` takes."""

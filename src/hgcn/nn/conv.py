@@ -8,11 +8,11 @@ import torch
 from torch import Tensor, nn
 
 from hgcn import kernels
-from hgcn.errors import GraphError, ModelError
+from hgcn.errors import DivergenceError, GraphError, ModelError
 from hgcn.geometry import Curvature
 from hgcn.kernels import Neighbourhoods
+from hgcn.names import AGGREGATIONS
 from hgcn.nn.activation import Activation, HypActivation
-from hgcn.nn.aggregation import AGGREGATIONS
 from hgcn.nn.attention import NeighbourAttention
 from hgcn.nn.linear import HypLinear
 from hgcn.text import one_of
@@ -144,7 +144,7 @@ class HGCNConv(nn.Module):
         if self.root is not None:
             mean = kernels.translate(mean, self.root(x_target, c), c)
         out: Tensor = self.act(mean)
-        self._check_finite(out, x_source, x_target)
+        self._check_finite(out, x_source, x_target, edge_weight)
         if return_attention_weights:
             edges = torch.stack((graph.source, graph.target))
             return out, (edges, share)
@@ -171,14 +171,16 @@ class HGCNConv(nn.Module):
                 )
 
     @staticmethod
-    def _check_finite(out: Tensor, *inputs: Tensor) -> None:
+    def _check_finite(
+        out: Tensor, source: Tensor, target: Tensor, edge_weight: Tensor | None
+    ) -> None:
         # Only where it costs little: another device would have to be waited for. A finite sum says
         # all; one that is not may have overflown.
         if out.device.type != "cpu" or torch.compiler.is_compiling():
             return
         if math.isfinite(out.sum().item()) or out.isfinite().all():
             return
-        for x in inputs:
+        for x in (source, target):
             values = x.to_dense() if x.layout is not torch.strided else x
             bad = (~values.isfinite()).nonzero()
             if len(bad):
@@ -187,9 +189,13 @@ class HGCNConv(nn.Module):
                     f"Expected finite features, got {values[row, column].item()} at node {row}, "
                     f"feature {column}."
                 )
-        raise GraphError(
-            "The layer's output is not finite although its input is. Are there negative or "
-            "infinite edge weights, or has a weight of the layer become NaN?"
+        if edge_weight is not None and not bool(
+            ((edge_weight >= 0) & edge_weight.isfinite()).all()
+        ):
+            raise GraphError("Expected edge weights that are finite and not negative, got others.")
+        raise DivergenceError(
+            "The output of the layer is not finite although its input is: its weights have "
+            "diverged. A smaller learning rate helps."
         )
 
     def extra_repr(self) -> str:

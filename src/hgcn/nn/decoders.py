@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Self
+
 import torch
 from torch import Tensor, nn
 
@@ -74,6 +76,11 @@ class TangentClassifier(nn.Linear):
     def __init__(self, in_channels: int, num_classes: int) -> None:
         super().__init__(in_channels, num_classes)
 
+    @classmethod
+    def of(cls, in_channels: int, num_classes: int, curvature: Curvature | None) -> Self:
+        """The classifier of embeddings with this curvature, flat ones included."""
+        return cls(in_channels, num_classes)
+
 
 class HyperbolicMLR(nn.Module):
     r"""Hyperbolic multinomial logistic regression of Ganea et al. (2018).
@@ -112,6 +119,16 @@ class HyperbolicMLR(nn.Module):
         self.normal = nn.Parameter(torch.empty(num_classes, in_channels))
         self.point = nn.Parameter(torch.empty(num_classes, in_channels))
         self.reset_parameters()
+
+    @classmethod
+    def of(cls, in_channels: int, num_classes: int, curvature: Curvature | None) -> Self:
+        """The classifier of embeddings with this curvature, which must be one."""
+        if curvature is None:
+            raise ModelError(
+                "Expected a hyperbolic model for the classifier 'mlr', got a Euclidean one. Use "
+                "the classifier 'tangent', which is plain logistic regression there."
+            )
+        return cls(in_channels, num_classes, c=curvature)
 
     def reset_parameters(self) -> None:
         """Hyperplanes through the origin, with Glorot's uniform normals."""

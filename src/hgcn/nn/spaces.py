@@ -1,0 +1,144 @@
+"""The spaces that embeddings lie in, behind one protocol: flat, and hyperbolic."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, final
+
+import torch
+from torch import Tensor
+
+from hgcn import geometry, kernels
+from hgcn.errors import ConfigError
+from hgcn.geometry import Curvature
+from hgcn.names import COORDINATES
+from hgcn.text import one_of
+
+
+class Space(Protocol):
+    """What a task, a search or a picture needs to know of a space.
+
+    A point is a tensor ``[..., d]``, in hyperbolic space its normal coordinates. A further space,
+    such as a product of several, has to offer no more than this.
+    """
+
+    @property
+    def curvatures(self) -> tuple[float, ...]:
+        """The number c of each factor of sectional curvature ``-c``; empty for a flat space."""
+
+    def squared_distance(self, v: Tensor, w: Tensor) -> Tensor:
+        """Squared distances ``[...]`` between points ``[..., d]``."""
+
+    def translate(self, v: Tensor, t: Tensor) -> Tensor:
+        """The points that walks from ``v`` along ``t`` lead to."""
+
+    def coordinates(self, v: Tensor, name: str) -> Tensor:
+        """Points in the coordinates "normal", "hyperboloid" or "ball"."""
+
+    def plane(self, v: Tensor) -> tuple[Tensor, float | None]:
+        """Points ``[n, 2]`` of a plane to draw, as near to the points as a linear map can be.
+
+        With them comes the number c of that plane; None for a flat one.
+        """
+
+
+@final
+@dataclass(frozen=True)
+class Euclidean:
+    """Flat space: points are plain vectors."""
+
+    @property
+    def curvatures(self) -> tuple[float, ...]:
+        """There are none."""
+        return ()
+
+    def squared_distance(self, v: Tensor, w: Tensor) -> Tensor:
+        """The sum of the squared differences."""
+        return (v - w).square().sum(-1)
+
+    def translate(self, v: Tensor, t: Tensor) -> Tensor:
+        """The sum."""
+        return v + t
+
+    def coordinates(self, v: Tensor, name: str) -> Tensor:
+        """The vectors themselves, which have no other coordinates."""
+        _check_coordinates(name)
+        if name != "normal":
+            raise ConfigError(
+                f"Expected coordinates 'normal' for embeddings that are Euclidean, got {name!r}."
+            )
+        return v
+
+    def plane(self, v: Tensor) -> tuple[Tensor, float | None]:
+        """The two principal directions at the origin."""
+        return principal_plane(v), None
+
+
+@final
+@dataclass(frozen=True)
+class Hyperbolic:
+    """Hyperbolic space of sectional curvature ``-c``, in normal coordinates.
+
+    Args:
+        curvature: the number c, or the module of which it is the value.
+    """
+
+    curvature: Curvature | float
+
+    @property
+    def curvatures(self) -> tuple[float, ...]:
+        """The one number c."""
+        with torch.no_grad():
+            return (float(self._c()),)
+
+    def squared_distance(self, v: Tensor, w: Tensor) -> Tensor:
+        """Eq. d_L^K of the paper, squared; exact at every radius."""
+        return kernels.squared_distance(v, w, self._c(v))
+
+    def translate(self, v: Tensor, t: Tensor) -> Tensor:
+        """The exponential map at v of t, carried there from the origin."""
+        return kernels.translate(v, t, self._c(v))
+
+    def coordinates(self, v: Tensor, name: str) -> Tensor:
+        """Hyperboloid and ball are computed in float64: far out they need every digit."""
+        _check_coordinates(name)
+        if name == "normal":
+            return v
+        to = geometry.to_hyperboloid if name == "hyperboloid" else geometry.to_ball
+        return to(v.double(), c=self._c().detach().to(v.device).double())
+
+    def plane(self, v: Tensor) -> tuple[Tensor, float | None]:
+        """The two principal directions at the origin, with each radius as it was."""
+        return principal_plane(v), self.curvatures[0]
+
+    def _c(self, like: Tensor | None = None) -> Tensor:
+        if isinstance(self.curvature, Curvature):
+            return self.curvature()
+        dtype = torch.float64 if like is None else like.dtype
+        device = None if like is None else like.device
+        return torch.tensor(self.curvature, dtype=dtype, device=device)
+
+
+def space_of(curvature: Curvature | float | None) -> Space:
+    """The space of a curvature ``-c``; None stands for a flat one."""
+    return Euclidean() if curvature is None else Hyperbolic(curvature)
+
+
+def principal_plane(points: Tensor) -> Tensor:
+    """The two directions of largest variation at the origin, with each radius as it was.
+
+    The origin stays the origin, so columns are not centred: depth in a hierarchy is radius.
+    """
+    _, vectors = torch.linalg.eigh(points.T @ points)
+    # A sign rule makes the picture the same on every machine.
+    axes = vectors[:, -2:].flip(1)
+    axes = axes * axes.gather(0, axes.abs().argmax(0, keepdim=True)).sign()
+    flat = points @ axes
+    length = flat.norm(dim=1, keepdim=True)
+    radius = points.norm(dim=1, keepdim=True)
+    return torch.where(length > 0, flat / length.clamp(min=1e-300) * radius, 0.0)
+
+
+def _check_coordinates(name: str) -> None:
+    if name not in COORDINATES:
+        raise ConfigError(one_of("coordinates", name, COORDINATES))
