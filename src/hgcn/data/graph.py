@@ -13,6 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hgcn.data.pairs import distinct, keys, pairs_at
 from hgcn.errors import GraphError
 
 if TYPE_CHECKING:
@@ -130,8 +131,8 @@ class Graph:
         """
         source, target = self.edge_index
         keep = source != target if self.directed else source < target
-        order = torch.unique(source[keep] * self.num_nodes + target[keep])
-        return torch.stack((order // self.num_nodes, order % self.num_nodes))
+        ordered = distinct(keys(self.edge_index[:, keep], self.num_nodes))
+        return pairs_at(ordered, self.num_nodes)
 
     def replace(self, **changes: Any) -> Graph:
         """A copy with some fields changed, checked again."""

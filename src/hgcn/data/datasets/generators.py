@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from hgcn.data.graph import Graph
+from hgcn.data.pairs import keys
 from hgcn.data.reading.clean import clean_edges
 from hgcn.errors import GraphError
 
@@ -184,7 +185,7 @@ def _preferential(nodes: int, each: int, random: np.random.Generator) -> np.ndar
             root = root[root]
         target = node[root[drawn]]
         # Of equal targets of one node the first stays and the others are drawn again.
-        first = np.unique(new * nodes + target, return_index=True)[1]
+        first = np.unique(keys((new, target), nodes), return_index=True)[1]
         again[:] = True
         again[first] = False
     return np.concatenate((star, np.stack((target, new), axis=1)))

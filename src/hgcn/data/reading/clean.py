@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hgcn.data.graph import count
+from hgcn.data.pairs import Ints, distinct, keys, pairs_at, starts
 
-Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 
@@ -28,32 +28,29 @@ def clean_edges(
     if loops:
         source, target = source[proper], target[proper]
         weight = None if weight is None else weight[proper]
-    key, weight = _merge(source * num_nodes + target, weight)
+    key, weight = _merge(keys((source, target), num_nodes), weight)
     left = len(key)
     if not directed and not is_symmetric(key, weight, num_nodes):
-        first, second = np.divmod(key, num_nodes)
-        low, high = np.minimum(first, second), np.maximum(first, second)
-        key, weight = _merge(low * num_nodes + high, weight)
+        key, weight = _merge(keys(pairs_at(key, num_nodes), num_nodes, unordered=True), weight)
         left = len(key)
         key = np.concatenate((key, _reverse(key, num_nodes)))
         key, weight = _merge(key, None if weight is None else np.concatenate((weight, weight)))
-    edge_index = torch.from_numpy(np.stack(np.divmod(key, num_nodes)))
+    edge_index = torch.from_numpy(pairs_at(key, num_nodes))
     edge_weight = None if weight is None else torch.from_numpy(weight.astype(np.float32))
     return edge_index, edge_weight, _notes(loops, rows - loops - left, edge_weight is not None)
 
 
 def _reverse(key: Ints, num_nodes: int) -> Ints:
     """The keys of the same edges in the other direction."""
-    first, second = np.divmod(key, num_nodes)
-    return second * num_nodes + first
+    return keys(pairs_at(key, num_nodes)[::-1], num_nodes)
 
 
 def is_symmetric(key: Ints, weight: Floats | None, num_nodes: int) -> bool:
     """Whether each edge is there in both directions with one weight; keys sorted and distinct."""
-    first, second = np.divmod(key, num_nodes)
+    first, second = pairs_at(key, num_nodes)
     if np.count_nonzero(first < second) * 2 != len(key):  # cheap, and mostly the answer
         return False
-    back = second * num_nodes + first
+    back = keys((second, first), num_nodes)
     if weight is None:
         back.sort()
         return np.array_equal(back, key)
@@ -63,20 +60,14 @@ def is_symmetric(key: Ints, weight: Floats | None, num_nodes: int) -> bool:
 
 def _merge(key: Ints, weight: Floats | None) -> tuple[Ints, Floats | None]:
     """Distinct keys in order, weights of equal ones summed."""
-    # Not np.unique: its hash table takes half a minute for 20 million keys.
     if weight is None:
-        key = np.sort(key)
-        return key[_starts(key)], None
+        return distinct(key), None
     order = np.argsort(key)
     key = key[order]
-    starts = np.flatnonzero(_starts(key))
-    if len(starts) == len(key):
+    first = np.flatnonzero(starts(key))
+    if len(first) == len(key):
         return key, weight[order]
-    return key[starts], np.add.reduceat(weight[order], starts)
-
-
-def _starts(key: Ints) -> NDArray[np.bool_]:
-    return np.concatenate((np.ones(min(len(key), 1), bool), key[1:] != key[:-1]))
+    return key[first], np.add.reduceat(weight[order], first)
 
 
 def _notes(loops: int, repeats: int, weighted: bool) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from hgcn.data.graph import SPLIT_PARTS, Graph
+from hgcn.data.pairs import keys
 from hgcn.data.reading.arrays import as_features
 from hgcn.data.reading.clean import clean_edges, is_symmetric
 from hgcn.errors import GraphError
@@ -92,7 +93,7 @@ def from_pyg(data: Data, **fields: Any) -> Graph:
         source, target, weight, num_nodes=n, directed=directed is not False
     )
     if directed is None:
-        key = (edge_index[0] * n + edge_index[1]).numpy()
+        key = keys(edge_index.numpy(), n)
         merged = None if edge_weight is None else edge_weight.double().numpy()
         directed = not is_symmetric(key, merged, n)
     found: dict[str, Any] = {

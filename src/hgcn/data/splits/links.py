@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 from hgcn.data.graph import SPLIT_PARTS, Graph
+from hgcn.data.pairs import Ints, find, keys, pairs_at
 from hgcn.data.splits.negatives import NonEdges
 from hgcn.data.splits.nodes import (
     FAULT,
@@ -131,21 +131,19 @@ def links_by_graph(
 def check_links(split: LinkSplit, num_nodes: int) -> None:
     """Refuse a split that shows what it asks, however it was made."""
 
-    def keys(*lists: Tensor) -> NDArray[np.int64]:
+    def edges_of(*lists: Tensor) -> Ints:
         # NumPy sorts integers ten times as fast as torch does.
-        pairs = torch.cat(lists, dim=1)
-        return np.sort((torch.minimum(*pairs) * num_nodes + torch.maximum(*pairs)).numpy())
+        return np.sort(keys(torch.cat(lists, dim=1).numpy(), num_nodes, unordered=True))
 
-    def overlap(few: NDArray[np.int64], many: NDArray[np.int64]) -> bool:
-        place = np.minimum(np.searchsorted(many, few), max(len(many) - 1, 0))
-        return bool(len(many)) and bool((many[place] == few).any())
+    def overlap(few: Ints, many: Ints) -> bool:
+        return bool(find(many, few)[1].any())
 
     parts = {"val": split.val, "test": split.test}
-    asked = {name: keys(part.positives) for name, part in parts.items()}
+    asked = {name: edges_of(part.positives) for name, part in parts.items()}
     lists = [split.train.positives, split.train.messages]
     if split.inductive:
         lists += [part.messages for part in parts.values()]
-    shown = keys(*lists)
+    shown = edges_of(*lists)
     for name, edges in asked.items():
         if overlap(edges, shown):
             raise GraphError(f"An edge of the {name} part is shown in training. {FAULT}")
@@ -166,21 +164,23 @@ class _Edges:
     """The edges of a graph by unordered pairs of nodes, which no split divides.
 
     Attributes:
-        pairs: pairs of different nodes with an edge, smaller node first.
+        keys: of the pairs of different nodes with an edge, sorted.
+        pairs: these pairs, smaller node first.
         pair_of_edge: for each edge the number of its pair, or -1 for a self-loop.
     """
 
     def __init__(self, graph: Graph) -> None:
         source, target = graph.edge_index
-        key = torch.minimum(source, target) * graph.num_nodes + torch.maximum(source, target)
+        key = keys(graph.edge_index, graph.num_nodes, unordered=True)
         self.graph = graph
         # All loops together are the first "pair", which is then left out.
         key.masked_fill_(source == target, -1)
-        keys, self.pair_of_edge = torch.unique(key, return_inverse=True)
-        if len(keys) and keys[0] < 0:
-            keys = keys[1:]
+        known, self.pair_of_edge = torch.unique(key, return_inverse=True)
+        if len(known) and known[0] < 0:
+            known = known[1:]
             self.pair_of_edge -= 1
-        self.pairs = torch.stack((keys // graph.num_nodes, keys % graph.num_nodes))
+        self.keys = known
+        self.pairs = pairs_at(known, graph.num_nodes)
         if not graph.directed:
             self._check_both_ways(source < target)
             self._check_both_ways(source > target)
@@ -200,9 +200,8 @@ class _Edges:
         if not self.graph.directed:
             return self.pairs[:, chosen]
         ways = self.graph.pairs()
-        key = torch.minimum(*ways) * self.graph.num_nodes + torch.maximum(*ways)
-        known = self.pairs[0] * self.graph.num_nodes + self.pairs[1]
-        return ways[:, chosen[torch.searchsorted(known, key)]]
+        position, _ = find(self.keys, keys(ways, self.graph.num_nodes, unordered=True))
+        return ways[:, chosen[position]]
 
     def messages(self, chosen: Tensor, nodes: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
         """Columns of the edge list, and weights, of the chosen pairs; loops tell nothing and stay.

@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hgcn.data.pairs import distinct
 from hgcn.errors import GraphError
 
 
@@ -68,8 +69,7 @@ class NonEdges:
         if not directed:
             i, j = torch.minimum(i, j), torch.maximum(i, j)
         number = row[i] + j - first[i] - ((j > i) & directed).long()
-        number = torch.from_numpy(np.sort(number.numpy()))
-        number = torch.unique_consecutive(number)
+        number = distinct(number)
         before = number - torch.arange(len(number))
         bounds = row[torch.cat((ends.new_zeros(1), ends))]
         self._bounds = bounds - torch.searchsorted(number, bounds)

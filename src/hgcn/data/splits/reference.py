@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from hgcn.data.graph import Graph
+from hgcn.data.pairs import distinct, keys, pairs_at
 from hgcn.data.splits.links import LinkPart, LinkSplit
 from hgcn.data.splits.negatives import NonEdges
 from hgcn.data.splits.nodes import NodeSplit
@@ -32,14 +33,13 @@ def legacy_links(graph: Graph, shares: Sequence[float], seed: int) -> LinkSplit:
     """
     if graph.directed or graph.num_graphs > 1:
         raise GraphError("Expected one undirected graph: the legacy protocol knows no others.")
-    key = graph.edge_index[0] * graph.num_nodes + graph.edge_index[1]
-    key = torch.unique(key[graph.edge_index[0] <= graph.edge_index[1]])
-    edges = torch.stack((key // graph.num_nodes, key % graph.num_nodes))
+    upper = graph.edge_index[:, graph.edge_index[0] <= graph.edge_index[1]]
+    edges = pairs_at(distinct(keys(upper, graph.num_nodes)), graph.num_nodes)
     free = NonEdges(edges, graph.num_nodes, self_pairs=True)
     sizes = [int(edges.shape[1] * share) for share in shares]
     if edges.shape[1] - sum(sizes) < 1 or min(sizes) < 1 or len(free) < sum(sizes):
         raise GraphError(
-            f"Expected edges and non-edges for each part of the legacy split, got {len(key)} "
+            f"Expected edges and non-edges for each part of the legacy split, got {edges.shape[1]} "
             f"edges and {len(free)} non-edges for shares of {shares[0]:g} and {shares[1]:g}."
         )
     if len(free) > MOST_PAIRS:
