@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from hgcn.data import Graph, hyperbolicity, load
     from hgcn.estimators import HGCNClassifier, HGCNLinkPredictor
     from hgcn.runs.fit import fit, resume
-    from hgcn.runs.run import Run, load_run
+    from hgcn.runs.folder import load_run
+    from hgcn.runs.run import Run
     from hgcn.tuning.search import search
 
 __all__ = [
@@ -55,7 +56,7 @@ _HOMES = {
     "fit": "runs.fit",
     "hyperbolicity": "data",
     "load": "data",
-    "load_run": "runs.run",
+    "load_run": "runs.folder",
     "resume": "runs.fit",
     "search": "tuning.search",
 }

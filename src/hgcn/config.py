@@ -192,6 +192,11 @@ class Config:
         if wrong:
             raise ConfigError("\n".join(wrong))
 
+    @property
+    def seed_of_split(self) -> int:
+        """The seed of the split: its own, or that of the run."""
+        return self.seed if self.split_seed is None else self.split_seed
+
     def replace(self, **changes: Any) -> Config:
         """A copy with some settings changed."""
         check_names(changes)

@@ -7,7 +7,7 @@ is cut are numbers: of nodes for :class:`HGCNClassifier`, of pairs for :class:`H
 from __future__ import annotations
 
 from dataclasses import fields, replace
-from typing import Any, Self, final
+from typing import Any, Self, Unpack, final
 
 import numpy as np
 import torch
@@ -19,20 +19,21 @@ from torch import Tensor
 
 from hgcn.config import Config, check_names
 from hgcn.data import as_graph
+from hgcn.data import pairs as node_pairs
 from hgcn.data.graph import Graph
-from hgcn.data.splits.draw import LinkSplit, split_links
+from hgcn.data.splits import LinkSplit, NodeSplit, split_links
 from hgcn.data.splits.negatives import NonEdges
-from hgcn.data.splits.nodes import NodeSplit, draw_parts, part_sizes
+from hgcn.data.splits.nodes import draw_parts, part_sizes
 from hgcn.errors import ConfigError, GraphError
 from hgcn.runs.fit import run_problem
 from hgcn.runs.run import Run
+from hgcn.settings import NetworkSettings
 from hgcn.training.problem import Problem, choose
 
 SETTINGS = {
     setting.name: setting.default
     for setting in fields(Config)
-    if setting.metadata["group"] in ("model", "decoder", "training")
-    or setting.name in ("normalise", "degree_features", "select", "device", "dtype")
+    if setting.name in NetworkSettings.__annotations__
 }
 """The settings of a run that are parameters of an estimator, and their defaults."""
 
@@ -48,7 +49,7 @@ class _Estimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         *,
         validation_fraction: float = 0.1,
         random_state: int | np.random.Generator | None = 0,
-        **settings: Any,
+        **settings: Unpack[NetworkSettings],
     ) -> None:
         check_names(settings)
         wrong = [name for name in settings if name not in SETTINGS]
@@ -291,21 +292,16 @@ def link_pairs(
 
 def with_edges(graph: Graph, pairs: Tensor) -> Graph:
     """The same nodes with other edges; those that the graph has keep their weight; others get 1."""
-
-    def keys(edges: Tensor) -> Tensor:
-        first, second = edges if graph.directed else (edges.amin(0), edges.amax(0))
-        return first * graph.num_nodes + second
-
-    wanted = torch.unique(keys(pairs))
-    edges = torch.stack((wanted // graph.num_nodes, wanted % graph.num_nodes))
+    n = graph.num_nodes
+    wanted = torch.unique(node_pairs.keys(pairs, n, unordered=not graph.directed))
+    edges = node_pairs.pairs_at(wanted, n)
     if not graph.directed:
         edges = torch.cat((edges, edges.flip(0)), dim=1)
     weight = None
     if graph.edge_weight is not None:
-        known, order = (graph.edge_index[0] * graph.num_nodes + graph.edge_index[1]).sort()
-        asked = edges[0] * graph.num_nodes + edges[1]
-        place = torch.searchsorted(known, asked).clamp_max(len(known) - 1)
-        weight = torch.where(known[place] == asked, graph.edge_weight[order[place]], 1.0)
+        known, order = node_pairs.keys(graph.edge_index, n).sort()
+        position, found = node_pairs.find(known, node_pairs.keys(edges, n))
+        weight = torch.where(found, graph.edge_weight[order[position]], 1.0)
     return graph.replace(edge_index=edges, edge_weight=weight)
 
 

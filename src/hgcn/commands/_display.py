@@ -14,22 +14,10 @@ from rich.progress import Progress as Bar
 from rich.table import Table
 from rich.text import Text
 
+from hgcn.names import score_name
+
 if TYPE_CHECKING:
     from hgcn.training.loop import Progress
-
-NAMES = {
-    "roc_auc": "ROC AUC",
-    "ap": "average precision",
-    "mrr": "MRR",
-    "accuracy": "accuracy",
-    "f1": "F1",
-    "f1_macro": "macro F1",
-}
-
-
-def score_name(name: str) -> str:
-    """What people call a score."""
-    return NAMES.get(name, name)
 
 
 class _Remaining(ProgressColumn):

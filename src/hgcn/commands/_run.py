@@ -41,7 +41,7 @@ def add_output(parser: argparse.ArgumentParser, required: bool) -> None:
 
 def open_run(arguments: argparse.Namespace) -> tuple[Run, Graph | None]:
     """The run, and the other graph if one is given."""
-    from hgcn.runs.run import load_run
+    from hgcn.runs.folder import load_run
 
     options = {name: getattr(arguments, name) for name in ("features", "labels")}
     options = {name: value for name, value in options.items() if value is not None}

@@ -48,7 +48,7 @@ class _Column:
 
 def _read(folder: Path) -> _Column:
     """One run, or the seeds in a folder of them."""
-    from hgcn.runs.run import load_run
+    from hgcn.runs.folder import load_run
 
     seeds = sorted(folder.glob("seed-*"), key=lambda path: (len(path.name), path.name))
     if (folder / "environment.json").exists() or not seeds:
@@ -56,7 +56,7 @@ def _read(folder: Path) -> _Column:
         return _Column(str(folder), trained.config.to_dict(), trained.metrics, [trained.metrics])
     if not (folder / "metrics.json").is_file():
         raise RunError(f"Expected all seeds of {folder} to be finished, got no metrics.json.")
-    from hgcn.runs.fit import summarise
+    from hgcn.runs.seeds import summarise
 
     trained_seeds = [load_run(path) for path in seeds]
     metrics = [one.metrics for one in trained_seeds]
@@ -87,7 +87,8 @@ def _text(value: Any) -> str:
 
 
 def _scores(columns: Sequence[_Column]) -> Iterable[list[str]]:
-    from hgcn.commands._display import percent, score_name
+    from hgcn.commands._display import percent
+    from hgcn.names import score_name
 
     names = dict.fromkeys(name for column in columns for name in column.metrics["test"])
     for name in names:

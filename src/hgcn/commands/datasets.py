@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rich.table import Table
 
     from hgcn.commands._display import output
-    from hgcn.data.datasets.table import DATASETS, is_present
+    from hgcn.data.datasets import DATASETS, is_present
     from hgcn.errors import DataError
     from hgcn.text import one_of
 

@@ -27,7 +27,8 @@ def run(arguments: argparse.Namespace) -> int:
     trained, graph = open_run(arguments)
     scores = trained.evaluate(graph)
 
-    from hgcn.commands._display import output, percent, rows_table, score_name
+    from hgcn.commands._display import output, percent, rows_table
+    from hgcn.names import score_name
 
     where = "its own test part" if graph is None else str(arguments.graph)
     title = f"{arguments.run}: {trained.config.task} prediction with {trained.config.model}"

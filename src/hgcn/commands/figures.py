@@ -130,7 +130,7 @@ def _attention(arguments: argparse.Namespace) -> Figure:
 
 
 def _opened(arguments: argparse.Namespace) -> list[Run]:
-    from hgcn.runs.run import load_run
+    from hgcn.runs.folder import load_run
 
     return [load_run(path) for path in arguments.runs]
 

@@ -52,8 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the report."""
     from rich.console import Console
 
-    from hgcn.data.gromov.report import hyperbolicity
-    from hgcn.data.loading import load
+    from hgcn.data import hyperbolicity, load
 
     graph = load(arguments.source)
     with Console(stderr=True).status("Measuring distances ..."):

@@ -47,12 +47,10 @@ def run(arguments: argparse.Namespace) -> int:
     elif k is not None:
         pairs, probability = trained.top_links(k, graph, per_node=arguments.per_node)
         table = _link_table(graph, pairs.numpy(), probability.numpy())
-    elif trained.config.task == "link":
-        raise ConfigError(
-            "Expected --pairs FILE or --top-k K: the run was trained for links, not for classes."
-        )
     else:
-        table = trained.class_table(graph)
+        from hgcn.training.problem import task_of
+
+        table = task_of(trained.config).predict(trained, graph)
     deliver(table, path)
     return 0
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hgcn.commands._settings import add_settings, given_settings
+from hgcn.cores import count_cores
 from hgcn.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -59,12 +59,12 @@ def run(arguments: argparse.Namespace) -> int:
     """Search as asked."""
     given = given_settings(arguments)
     source, given = _source(arguments, given)
-    numbers = {
+    numbers: dict[str, Any] = {
         name: _number(name, text)
         for name, text in (
             ("trials", arguments.trials),
             ("seeds", arguments.seeds),
-            ("processes", arguments.processes or str(_cores())),
+            ("processes", arguments.processes or str(count_cores())),
         )
     }
 
@@ -110,13 +110,6 @@ def _number(name: str, text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ConfigError(f"Expected --{name} to be a whole number above 0, got {text!r}.")
     return int(text)
-
-
-def _cores() -> int:
-    """Cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _header(result: SearchResult) -> str:
@@ -178,7 +171,8 @@ def _show(result: SearchResult, best: Path, quiet: bool) -> None:
         return
     import polars as pl
 
-    from hgcn.commands._display import output, rows_table, score_name
+    from hgcn.commands._display import output, rows_table
+    from hgcn.names import score_name
 
     top = result.trials.filter(pl.col("state") == "complete")
     top = top.sort(["value", "number"], descending=[True, False]).head(SHOWN)

@@ -111,7 +111,7 @@ def _resume(arguments: argparse.Namespace, given: dict[str, Any]) -> int:
 
 
 def _seeds(arguments: argparse.Namespace, source: str, given: dict[str, Any], folder: Path) -> int:
-    from hgcn.runs.fit import fit_seeds
+    from hgcn.runs.seeds import fit_seeds
 
     seeds = above_zero("--seeds", arguments.seeds)
     summary = fit_seeds(source, seeds, out=folder, **given)

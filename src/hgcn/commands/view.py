@@ -38,12 +38,12 @@ def run(arguments: argparse.Namespace) -> int:
     path = _path(arguments)
     port = _port(arguments)
     trained, graph = open_run(arguments)
-    from hgcn.scenes.from_run import scene_from_run
+    from hgcn.runs.pictures import scene_from_run
     from hgcn.viewer import serve, write_page
 
     scenes = [scene_from_run(trained, graph)]
     if arguments.compare is not None:
-        from hgcn.runs.run import load_run
+        from hgcn.runs.folder import load_run
 
         scenes.append(scene_from_run(load_run(arguments.compare), graph))
     write_page(path, *scenes)

@@ -8,8 +8,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from hgcn.config import MODEL_NAMES
-from hgcn.training.problem import preset
+from hgcn.experiments.paper import METHODS
+from hgcn.training.presets import preset
 
 SHALLOW = ("euc", "hyp", "euc-mixed", "hyp-mixed")
 
@@ -66,7 +66,7 @@ class Cell:
 def table1(protocol: str = "clean") -> list[Cell]:
     """All eleven methods on all columns; shallow ones where no graph is unseen."""
     cells = []
-    for model in MODEL_NAMES:
+    for model in METHODS:
         for dataset, task in SOURCES:
             if model in SHALLOW and dataset in INDUCTIVE:
                 continue

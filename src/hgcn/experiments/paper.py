@@ -2,6 +2,19 @@
 
 from __future__ import annotations
 
+METHODS = (
+    "euc", "hyp", "euc-mixed", "hyp-mixed", "mlp", "hnn", "gcn", "gat", "sage", "sgc", "hgcn",
+)  # fmt: skip
+"""The rows of Table 1."""
+
+TITLES = {
+    "euc": "Euc", "hyp": "Hyp", "euc-mixed": "Euc-Mixed", "hyp-mixed": "Hyp-Mixed", "mlp": "MLP",
+    "hnn": "HNN", "gcn": "GCN", "gat": "GAT", "sage": "SAGE", "sgc": "SGC", "hgcn": "HGCN",
+    "disease": "Disease", "disease_m": "Disease-M", "ppi": "PPI", "airport": "Airport",
+    "pubmed": "PubMed", "cora": "Cora",
+}  # fmt: skip
+"""What the paper calls methods and data sets."""
+
 COLUMNS = (
     ("disease", "link"), ("disease", "node"), ("disease_m", "link"), ("disease_m", "node"),
     ("ppi", "link"), ("ppi", "node"), ("airport", "link"), ("airport", "node"),

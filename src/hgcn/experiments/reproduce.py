@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import functools
-import os
 import random
 import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
 import hgcn
+from hgcn.cores import count_cores, worker_pool
 from hgcn.data.graph import Graph
 from hgcn.errors import HGCNError
 from hgcn.experiments.cells import Cell
@@ -69,9 +68,9 @@ def reproduce(
     jobs = missing(cells, seeds, store)
     if not jobs:
         return []
-    workers = min(len(jobs), processes or len(os.sched_getaffinity(0)))
+    workers = min(len(jobs), processes or count_cores())
     failures: list[str] = []
-    with ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start) as pool:
+    with worker_pool(workers) as pool:
         queue = list(jobs)
         waiting: dict[Future[dict[str, Any]], Job] = {}
         while queue or waiting:
@@ -110,12 +109,6 @@ def seconds_left(jobs: Sequence[Job], store: Store) -> float:
 def _seconds(job: Job, known: Mapping[tuple[str, str, str], float]) -> float:
     kind = job.cell.source, job.cell.task, job.cell.settings["model"]
     return known.get(kind, UNKNOWN_SECONDS)
-
-
-def _start() -> None:
-    import torch
-
-    torch.set_num_threads(1)
 
 
 @functools.lru_cache(maxsize=4)

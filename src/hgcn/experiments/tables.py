@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hgcn.config import MODEL_NAMES
 from hgcn.experiments import paper
 from hgcn.experiments.cells import (
     CURVATURES,
@@ -19,16 +18,9 @@ from hgcn.experiments.cells import (
     curvature,
     table1,
 )
+from hgcn.experiments.paper import TITLES
 from hgcn.experiments.store import Store
 
-TITLES = {
-    "disease": "Disease", "disease_m": "Disease-M", "ppi": "PPI", "airport": "Airport",
-    "pubmed": "PubMed", "cora": "Cora",
-}  # fmt: skip
-METHODS = {
-    "euc": "Euc", "hyp": "Hyp", "euc-mixed": "Euc-Mixed", "hyp-mixed": "Hyp-Mixed", "mlp": "MLP",
-    "hnn": "HNN", "gcn": "GCN", "gat": "GAT", "sage": "SAGE", "sgc": "SGC", "hgcn": "HGCN",
-}  # fmt: skip
 SCORES = {"link": "roc_auc", "node": "f1"}
 HYPERBOLIC = ("hyp", "hyp-mixed", "hnn", "hgcn")
 
@@ -89,7 +81,7 @@ class Scores:
             meant = (model, column) in self.cells
             entry = self.values.get((model, column))
             entries.append(_entry(entry, self.seeds, best) if meant else "–")
-        return [METHODS[model], *entries]
+        return [TITLES[model], *entries]
 
     def reduction(self, column: Column) -> str:
         """How much smaller the error of HGCN is than that of the best Euclidean method."""
@@ -132,7 +124,7 @@ def summary_markdown(store: Store, seeds: int) -> str:
 
 
 def _order() -> list[str]:
-    return [name for name in METHODS if name in MODEL_NAMES]
+    return list(paper.METHODS)
 
 
 def _entry(entry: Value | None, seeds: int, best: float = math.inf) -> str:
@@ -143,7 +135,7 @@ def _entry(entry: Value | None, seeds: int, best: float = math.inf) -> str:
 
 
 def _delta(source: str) -> str:
-    from hgcn.data.datasets.table import DATASETS
+    from hgcn.data.datasets import DATASETS
 
     delta = DATASETS[source].delta
     return "" if delta is None else f"{delta:g}"
@@ -180,7 +172,7 @@ def distortion_markdown(store: Store, seeds: int) -> str:
     cells = {(c.row, c.dataset, c.task): c for c in table1()}
     rows = []
     for model in _order():
-        line = [METHODS[model]]
+        line = [TITLES[model]]
         for column in columns:
             cell = cells.get((model, *column))
             records = [] if cell is None else store.of(cell, seeds)
@@ -199,7 +191,7 @@ def _distortion(pairs: Sequence[Value | None]) -> str:
 
 def datasets_rows() -> list[list[str]]:
     """Our counts against the paper's."""
-    from hgcn.data.datasets.table import DATASETS
+    from hgcn.data.datasets import DATASETS
 
     ours = {"ppi": "tissue_ppi"}
     rows = []

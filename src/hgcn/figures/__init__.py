@@ -10,8 +10,8 @@ from hgcn.figures.curvature import curvature_figure
 from hgcn.figures.embeddings import embeddings_figure, train_for_embeddings
 from hgcn.figures.geometry import geometry_figure
 from hgcn.figures.training import training_figure
-from hgcn.plots.run_disk import plot_disk
 from hgcn.plots.style import save
+from hgcn.runs.pictures import plot_disk
 
 __all__ = [
     "attention_figure",

@@ -12,10 +12,11 @@ from torch import Tensor
 
 from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError, GraphError
-from hgcn.figures.embeddings import NAMES
+from hgcn.experiments.paper import TITLES
 from hgcn.plots.style import INK, ORANGE, SOFT, new_figure, style
+from hgcn.runs.fit import fit
 from hgcn.scenes.build import depth
-from hgcn.scenes.from_run import attention_layers
+from hgcn.scenes.of_network import attention_layers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -37,8 +38,6 @@ def train_for_attention(
     **settings: Any,
 ) -> list[Run]:
     """The runs of the figure: GAT and HGCN with attention, two layers, on a tree of an epidemic."""
-    from hgcn.runs.fit import fit
-
     runs = []
     for model in MODELS:
         watch = on_run(f"{model} on {source}") if on_run else None
@@ -102,7 +101,7 @@ def attention_figure(runs: Sequence[Run], *, node: Any = None) -> Figure:
             _draw(ax, around, share, level, top)
             heard = heard_from(run, centre)
             upward = sum(s for j, s in heard.items() if level[j] < level[centre])
-            name = NAMES.get(run.config.model, run.config.model)
+            name = TITLES.get(run.config.model, run.config.model)
             ax.set_title(name, loc="center")
             said = f"{upward:.0%} of what it hears is from above"
             ax.text(0.5, -0.02, said, transform=ax.transAxes, ha="center", va="top", color=SOFT)
@@ -215,7 +214,7 @@ def heard_from(run: Run, node: int) -> dict[int, float]:
 
 
 def _last_two(run: Run) -> tuple[Attention, Attention]:
-    layers = attention_layers(run)
+    layers = attention_layers(run, run.graph)
     if not layers:
         raise ConfigError(
             "Expected a run with attention (gat, or hgcn with `attention`), got "

@@ -7,10 +7,13 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from hgcn.errors import ConfigError
+from hgcn.experiments.paper import TITLES
 from hgcn.plots.disk import centred, draw_layer
 from hgcn.plots.style import new_figure, style
-from hgcn.scenes.from_run import scene_from_run
-from hgcn.viewer import Categories
+from hgcn.runs.fit import fit
+from hgcn.runs.pictures import scene_from_run
+from hgcn.scenes.scene import Categories
+from hgcn.training.problem import task_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,7 +22,7 @@ if TYPE_CHECKING:
 
 SUBJECTS = (("disease_lp", "link"), ("cora", "node"))
 MODELS = ("gcn", "hgcn")
-NAMES = {"gcn": "GCN", "hgcn": "HGCN", "gat": "GAT", "disease_lp": "Disease", "cora": "Cora"}
+NAMES = {**TITLES, "disease_lp": "Disease"}
 DIM = 3
 PANEL, TITLE, GAP = 2.4, 0.25, 0.08  # inches
 NAMED, SCALE = 1.85, 0.65  # inches for the legend
@@ -37,8 +40,6 @@ def train_for_embeddings(
             after each epoch.
         settings: other settings of all runs.
     """
-    from hgcn.runs.fit import fit
-
     runs = []
     for model in MODELS:
         for source, task in SUBJECTS:
@@ -83,7 +84,7 @@ class _View:
 
     def __init__(self, run: Run, color: str | None) -> None:
         self.scene = scene_from_run(run, missing=0)
-        self.color = color or ("depth" if run.config.task == "link" else "label")
+        self.color = color or task_of(run.config).colour
         self.named = isinstance(self.scene.columns.get(self.color), Categories)
         model, data = run.config.model, run.graph.name
         self.title = f"{NAMES.get(model, model)}, {NAMES.get(data, data)}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hgcn.errors import RunError
+from hgcn.names import score_name
 from hgcn.plots.style import BLUE, GREEN, LINE, PALETTE, SOFT, new_figure, style
 
 if TYPE_CHECKING:
@@ -18,8 +19,6 @@ def training_figure(run: Run) -> Figure:
     """Training curves of a run, with the epoch whose weights were kept."""
     if not run.history:
         raise RunError("Expected a run with a history of its training, got none.")
-    from hgcn.commands._display import score_name
-
     select = run.metrics["select"]
     curvatures = [name for name in run.history[0] if name not in ("epoch", "loss", select)]
     epochs = [row["epoch"] for row in run.history]
@@ -54,9 +53,9 @@ def training_figure(run: Run) -> Figure:
 
 def _curvatures(ax: Axes, run: Run, names: list[str], epochs: list[int]) -> None:
     for k, name in enumerate(names):
-        place = f"layer {k + 1}" if k + 1 < len(names) else "output"
+        space = f"layer {k + 1}" if k + 1 < len(names) else "output"
         values = [row[name] for row in run.history]
-        ax.plot(epochs, values, color=PALETTE[k % len(PALETTE)], label=place)
+        ax.plot(epochs, values, color=PALETTE[k % len(PALETTE)], label=space)
     ax.set_title("c of each space (curvature −c)")
     ax.set_ylim(bottom=0)
     ax.legend(loc="upper left", bbox_to_anchor=(1, 1), borderaxespad=0)

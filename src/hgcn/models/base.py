@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, ClassVar
 
@@ -77,6 +77,21 @@ class Encoder(nn.Module, ABC):
     def forward(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """The same as :meth:`encode`."""
         return self.encode(x, edge_index, edge_weight)
+
+    def attention_shares(
+        self, layers: Sequence[Tensor], edge_index: Tensor, edge_weight: Tensor | None = None
+    ) -> list[tuple[Tensor, Tensor]]:
+        """The attention of each layer: edges ``[2, E]``, self-loops included, and shares ``[E]``.
+
+        The share of an edge is how much its source counts in the mean that its target takes; heads
+        are averaged. An encoder without attention has an empty list.
+
+        Args:
+            layers: what :meth:`encode_layers` returned.
+            edge_index: edges of the graph.
+            edge_weight: their weights.
+        """
+        return []
 
     @property
     def space(self) -> Space:

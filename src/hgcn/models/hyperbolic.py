@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import cast, final
 
 from torch import Tensor, nn
@@ -101,6 +102,17 @@ class HGCN(Encoder):
         for conv in self.convs:
             out.append(conv(out[-1], edge_index, edge_weight))
         return out
+
+    def attention_shares(
+        self, layers: Sequence[Tensor], edge_index: Tensor, edge_weight: Tensor | None = None
+    ) -> list[tuple[Tensor, Tensor]]:
+        """See :class:`~hgcn.models.Encoder`."""
+        found = []
+        for x, conv in zip(layers[:-1], self.convs, strict=True):
+            if cast(HGCNConv, conv).attention is not None:
+                _, (edges, share) = conv(x, edge_index, edge_weight, return_attention_weights=True)
+                found.append((edges, share.mean(-1)))
+        return found
 
     @property
     def spaces(self) -> list[Space]:

@@ -48,6 +48,8 @@ class Predictor(nn.Module):
         if num_classes:
             kind = CLASSIFIERS.find(config.classifier)
             self.classifier = kind.of(config.dim, num_classes, self.encoder.curvature)
+        if config.dtype == "float64":
+            self.double()
 
     def forward(
         self,
@@ -91,6 +93,10 @@ class Predictor(nn.Module):
         if self.classifier is None:
             raise ConfigError("Expected a model trained for classes, got one trained for links.")
         return self.classifier(z)
+
+    def stamp(self) -> tuple[tuple[int, int], ...]:
+        """Something that changes when a weight does: what was computed before is out of date."""
+        return tuple((value.data_ptr(), value._version) for value in self.state_dict().values())
 
     def curvature_values(self) -> list[float]:
         """The number c of each space that has one, from the first layer to the output."""

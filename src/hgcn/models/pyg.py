@@ -8,6 +8,7 @@ messages are never written out, and weights are normalised once for all layers.
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any, ClassVar, final
 
 import torch
@@ -181,6 +182,16 @@ class GAT(_Stack):
         share = functional.dropout(share, self.dropout, self.training)
         heads = zip(parts.unbind(1), share.unbind(1), strict=True)
         return torch.cat([kernels.weighted_sum(*head, graph) for head in heads], -1) + conv.bias
+
+    def attention_shares(
+        self, layers: Sequence[Tensor], edge_index: Tensor, edge_weight: Tensor | None = None
+    ) -> list[tuple[Tensor, Tensor]]:
+        """See :class:`~hgcn.models.Encoder`; weights of edges do not count."""
+        found = []
+        for x, conv in zip(layers[:-1], self.convs, strict=True):
+            _, (edges, share) = conv(x, edge_index, return_attention_weights=True)
+            found.append((edges, share.mean(-1)))
+        return found
 
 
 @final

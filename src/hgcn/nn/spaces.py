@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, final
+from typing import Protocol, final, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ from hgcn.names import COORDINATES
 from hgcn.text import one_of
 
 
+@runtime_checkable
 class Space(Protocol):
     """What a task, a search or a picture needs to know of a space.
 

@@ -12,8 +12,9 @@ from torch import Tensor
 from hgcn import geometry
 from hgcn.errors import ConfigError
 from hgcn.plots.style import DISK, EDGE, INK, LINE, PALETTE, SOFT, UNKNOWN
+from hgcn.scenes.build import column as column_of
+from hgcn.scenes.scene import Categories, Layer, Numbers, Scene
 from hgcn.text import one_of
-from hgcn.viewer import Categories, Layer, Numbers, Scene
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,10 +121,10 @@ def draw_layer(
             random = torch.Generator().manual_seed(0)
             pairs = pairs[:, torch.randperm(pairs.shape[1], generator=random)[:max_edges]]
         draw_edges(ax, points, pairs, c=c)
-    place = points if c is None else disk_points(points, c=c)
+    drawn = points if c is None else disk_points(points, c=c)
     area = node_size(ax, scene.num_nodes) if size is None else size
     beside = (ax, 1.03) if legend is True else (legend, 0.0) if legend else None
-    draw_nodes(ax, place.numpy(), _column(scene, color), color, area, beside)
+    draw_nodes(ax, drawn.numpy(), _column(scene, color), color, area, beside)
 
 
 def centred(layer: Layer) -> Layer:
@@ -190,8 +191,6 @@ def node_size(ax: Axes, count: int) -> float:
 def _column(scene: Scene, color: Any) -> Categories | Numbers | None:
     from matplotlib.colors import is_color_like
 
-    from hgcn.scenes.build import column
-
     if isinstance(color, str):
         if color in scene.columns:
             return scene.columns[color]
@@ -204,7 +203,7 @@ def _column(scene: Scene, color: Any) -> Categories | Numbers | None:
             f"Expected `color` to have an entry for each of the {scene.num_nodes} nodes, got shape "
             f"{list(values.shape)}."
         )
-    found = column(values)
+    found = column_of(values)
     if found is None:
         raise ConfigError(
             f"Expected `color` to hold numbers or few names, got {len(set(values.tolist()))} names."
@@ -214,19 +213,19 @@ def _column(scene: Scene, color: Any) -> Categories | Numbers | None:
 
 def draw_nodes(
     ax: Axes,
-    place: np.ndarray,
+    points: np.ndarray,
     column: Categories | Numbers | None,
     color: Any,
     area: float,
     legend: tuple[Axes, float] | None,
 ) -> None:
     """Dots, in an order that hides no kind behind another."""
-    order = np.random.default_rng(0).permutation(len(place))
+    order = np.random.default_rng(0).permutation(len(points))
     look: dict[str, Any] = {
         "s": area, "linewidths": 0.3 if area > 6 else 0, "edgecolors": "white", "zorder": 2,
-        "rasterized": len(place) > MANY,
+        "rasterized": len(points) > MANY,
     }  # fmt: skip
-    x, y = place[order].T
+    x, y = points[order].T
     if column is None:
         ax.scatter(x, y, color=color if color != "label" else PALETTE[0], **look)
     elif isinstance(column, Categories):

@@ -8,9 +8,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hgcn.data.graph import SPLIT_PARTS, Graph
+from hgcn.data import pairs as node_pairs
+from hgcn.data.graph import Graph
 from hgcn.errors import DataError
-from hgcn.scenes.projection import align, project
+from hgcn.names import PARTS
+from hgcn.nn.spaces import Space, space_of
+from hgcn.scenes.projection import align, project_to_plane
 from hgcn.scenes.scene import Categories, Column, Layer, MissingLinks, Numbers, Scene
 
 _MOST_CATEGORIES = 60
@@ -19,7 +22,7 @@ _MOST_CATEGORIES = 60
 def scene_from_embeddings(
     graph: Graph,
     embeddings: Sequence[Tensor],
-    curvatures: Sequence[float | None],
+    curvatures: Sequence[float | Space | None],
     *,
     name: str | None = None,
     predictions: Tensor | None = None,
@@ -38,7 +41,7 @@ def scene_from_embeddings(
     Args:
         graph: with labels, split and further columns where there are any.
         embeddings: normal coordinates ``[n, d]`` of each layer, the input first.
-        curvatures: ``c`` of each layer; None for a Euclidean one.
+        curvatures: ``c`` of each layer, None for a Euclidean one; or the space of each layer.
         name: heading; the name of the graph if not given.
         predictions: class of each node, ``[n]``, or class probabilities, ``[n, classes]``.
         attention: for each layer, a share of every edge of ``graph.edge_index``, or None.
@@ -57,19 +60,23 @@ def scene_from_embeddings(
             )
     titles = ["Input", *(f"Layer {k}" for k in range(1, len(embeddings)))]
     pairs = graph.pairs()
-    projected = [
-        project(points, c=c, edges=pairs) for points, c in zip(embeddings, curvatures, strict=True)
+    spaces = [c if isinstance(c, Space) else space_of(c) for c in curvatures]
+    planes = [
+        project_to_plane(points, space, edges=pairs)
+        for points, space in zip(embeddings, spaces, strict=True)
     ]
     # The last layer is what the model was trained for: it is drawn upright, the others follow.
-    aligned = align([flat for flat, _ in projected][::-1])[::-1]
+    aligned = align([plane.points for plane in planes][::-1])[::-1]
     shares = attention or [None] * len(embeddings)
     layers = [
         Layer(
-            title, flat.numpy(), c, lost, None if share is None else _by_pair(graph, pairs, share)
+            title,
+            flat.numpy(),
+            plane.curvature,
+            plane.lost,
+            None if share is None else _by_pair(graph, pairs, share),
         )
-        for title, flat, c, (_, lost), share in zip(
-            titles, aligned, curvatures, projected, shares, strict=True
-        )
+        for title, flat, plane, share in zip(titles, aligned, planes, shares, strict=True)
     ]
     links = None
     if missing is not None:
@@ -116,10 +123,10 @@ def _columns(graph: Graph, predictions: Tensor | None, pairs: Tensor) -> dict[st
             found["confidence"] = Numbers(predictions.detach().amax(1).numpy())
     if graph.split is not None:
         part = np.full(graph.num_nodes, -1)
-        for code, key in enumerate(SPLIT_PARTS):
+        for code, key in enumerate(PARTS):
             if key in graph.split:
                 part[graph.split[key].numpy()] = code
-        found["split"] = Categories(part, SPLIT_PARTS)
+        found["split"] = Categories(part, PARTS)
     if graph.graph_ids is not None:
         graphs = [f"graph {k}" for k in range(graph.num_graphs)]
         found["graph"] = Categories(graph.graph_ids.numpy(), tuple(graphs))
@@ -170,13 +177,11 @@ def _by_pair(graph: Graph, pairs: Tensor, share: Tensor) -> np.ndarray:
             f"columns of `edge_index`, got shape {list(share.shape)}. Average the heads first."
         )
     n = graph.num_nodes
-    source, target = graph.edge_index
-    key = pairs[0] * n + pairs[1]
-    result = np.full((2, len(key)), np.nan, np.float32)
-    for row, edge in enumerate((source * n + target, target * n + source)):
+    known = node_pairs.keys(pairs, n)
+    result = np.full((2, len(known)), np.nan, np.float32)
+    for row, edges in enumerate((graph.edge_index, graph.edge_index.flip(0))):
         if graph.directed and row:
             break
-        place = torch.searchsorted(key, edge).clamp(max=max(len(key) - 1, 0))
-        hit = key[place] == edge if len(key) else torch.zeros_like(edge, dtype=torch.bool)
-        result[row, place[hit].numpy()] = share.detach()[hit].float().numpy()
+        position, found = node_pairs.find(known, node_pairs.keys(edges, n))
+        result[row, position[found].numpy()] = share.detach()[found].float().numpy()
     return result

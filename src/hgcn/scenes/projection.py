@@ -15,9 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hgcn import geometry
 from hgcn.errors import GeometryError
 from hgcn.geometry.normal import saturate
+from hgcn.nn.spaces import Space, space_of
 
 _SWEEPS = 15
 _LEAST_PARTNERS = 10
@@ -26,7 +26,7 @@ _SAMPLED_PAIRS = 50_000
 
 
 @dataclass(frozen=True)
-class Distortion:
+class ProjectionLoss:
     """What a drawing lost, measured over random pairs of nodes.
 
     Attributes:
@@ -38,9 +38,24 @@ class Distortion:
     correlation: float
 
 
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """Points of a plane.
+
+    Attributes:
+        points: normal coordinates ``[n, 2]``, float64.
+        curvature: the number c of the plane; None for a flat one.
+        lost: what the projection lost; None where nothing was.
+    """
+
+    points: Tensor
+    curvature: float | None
+    lost: ProjectionLoss | None
+
+
 def project(
     points: Tensor, *, c: float | None, edges: Tensor | None = None, seed: int = 0
-) -> tuple[Tensor, Distortion | None]:
+) -> tuple[Tensor, ProjectionLoss | None]:
     """Points in two dimensions, in normal coordinates of the same curvature.
 
     Example:
@@ -57,6 +72,14 @@ def project(
     Returns:
         Points ``[n, 2]``, float64, and what was lost, or None where nothing was.
     """
+    found = project_to_plane(points, space_of(c), edges=edges, seed=seed)
+    return found.points, found.lost
+
+
+def project_to_plane(
+    points: Tensor, space: Space, *, edges: Tensor | None = None, seed: int = 0
+) -> Projection:
+    """Points of any space in two dimensions; arguments as :func:`project` has."""
     if points.dim() != 2 or not len(points) or not bool(points.isfinite().all()):
         raise GeometryError(
             f"Expected points to be a finite matrix [n, d], got shape {list(points.shape)}"
@@ -65,44 +88,31 @@ def project(
     points = points.detach().to("cpu", torch.float64)
     n, d = points.shape
     if d <= 2:
-        return torch.nn.functional.pad(points, (0, 2 - d)), None
-    flat = principal_components(points)
+        points = torch.nn.functional.pad(points, (0, 2 - d))
+        return Projection(points, space.plane(points)[1], None)
+    flat, c = space.plane(points)
     # Up to two nodes, any picture with the right radii and angle is exact.
     if n > 2:
-        flat = _minimise_stress(flat, points, c, edges, seed)
-    return flat, distortion(points, flat, c=c, seed=seed)
+        flat = _minimise_stress(flat, c, points, space, edges, seed)
+    return Projection(flat, c, projection_loss(points, space, flat, space_of(c), seed=seed))
 
 
-def principal_components(points: Tensor) -> Tensor:
-    """The two directions of largest variation at the origin, with each radius as it was.
-
-    The origin stays the origin, so columns are not centred: depth in a hierarchy is radius.
-    """
-    _, vectors = torch.linalg.eigh(points.T @ points)
-    # A sign rule makes the picture the same on every machine.
-    axes = vectors[:, -2:].flip(1)
-    axes = axes * axes.gather(0, axes.abs().argmax(0, keepdim=True)).sign()
-    flat = points @ axes
-    length = flat.norm(dim=1, keepdim=True)
-    return torch.where(
-        length > 0, flat / length.clamp(min=1e-300) * points.norm(dim=1, keepdim=True), 0.0
-    )
-
-
-def distortion(points: Tensor, flat: Tensor, *, c: float | None, seed: int = 0) -> Distortion:
+def projection_loss(
+    points: Tensor, space: Space, flat: Tensor, plane: Space, *, seed: int = 0
+) -> ProjectionLoss:
     """How well the distances of ``flat`` follow those of ``points``, over 50,000 random pairs."""
     n = len(points)
     generator = torch.Generator().manual_seed(seed + 1)
     i, j = torch.randint(n, (2, _SAMPLED_PAIRS), generator=generator)
     i, j = i[i != j], j[i != j]
-    true, drawn = _distance(points[i], points[j], c), _distance(flat[i], flat[j], c)
+    true, drawn = _distance(space, points, i, j), _distance(plane, flat, i, j)
     apart = true > 0
     if not bool(apart.any()):
-        return Distortion(0.0, 1.0)
+        return ProjectionLoss(0.0, 1.0)
     error = ((drawn - true).abs() / true)[apart].mean()
     both = torch.stack((true, drawn))
     correlation = torch.corrcoef(both)[0, 1] if bool((both.std(1) > 0).all()) else torch.ones(())
-    return Distortion(float(error), float(correlation))
+    return ProjectionLoss(float(error), float(correlation))
 
 
 def align(layers: Sequence[Tensor]) -> list[Tensor]:
@@ -125,19 +135,21 @@ def _damped(points: Tensor) -> Tensor:
 
 
 def _minimise_stress(
-    flat: Tensor, points: Tensor, c: float | None, edges: Tensor | None, seed: int
+    flat: Tensor, plane: float | None, points: Tensor, space: Space, edges: Tensor | None, seed: int
 ) -> Tensor:
+    """Move the points of the plane until their distances are as near to the true ones as can be.
+
+    The compiled loop works at curvature -1 or 0, so all lengths are in units of the curvature
+    radius of the plane.
+    """
     # Numba's first call takes seconds, and not every page has more than two dimensions.
     from hgcn.scenes.stress import sweep
 
     random = np.random.default_rng(seed)
-    root = 1.0 if c is None else c**0.5
+    root = 1.0 if plane is None else plane**0.5
     n = len(points)
-    if c is not None:
-        points = saturate(points, torch.tensor(root, dtype=points.dtype))[0]
+    if plane is not None:
         flat = saturate(flat, torch.tensor(root, dtype=flat.dtype))[0]
-    radius = root * points.norm(dim=1)
-    unit = (root * points / radius.clamp(min=1e-300).unsqueeze(1)).numpy()
     drawn = np.ascontiguousarray((root * flat).numpy())
     ends = np.empty((2, 0), np.int64) if edges is None else edges.numpy()
     partners = min(max(_LEAST_PARTNERS, _LEAST_PAIRS // n), n)
@@ -145,11 +157,11 @@ def _minimise_stress(
         everyone = np.tile(np.arange(n), partners)
         pairs = np.stack((everyone, random.integers(n, size=len(everyone))))
         some = random.permutation(ends.shape[1])[: len(everyone)]
-        sweep(
-            drawn, unit, radius.numpy(), np.concatenate((pairs, ends[:, some]), 1), rate, c is None
-        )
+        pairs = np.concatenate((pairs, ends[:, some]), 1)
+        true = root * _distance(space, points, *torch.from_numpy(pairs)).numpy()
+        sweep(drawn, pairs, true, rate, plane is None)
     return torch.from_numpy(drawn) / root
 
 
-def _distance(v: Tensor, w: Tensor, c: float | None) -> Tensor:
-    return (v - w).norm(dim=-1) if c is None else geometry.distance(v, w, c=c)
+def _distance(space: Space, points: Tensor, i: Tensor, j: Tensor) -> Tensor:
+    return space.squared_distance(points[i], points[j]).clamp_min(0).sqrt()

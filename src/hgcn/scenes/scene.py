@@ -9,7 +9,7 @@ from types import MappingProxyType
 import numpy as np
 
 from hgcn.errors import DataError
-from hgcn.scenes.projection import Distortion
+from hgcn.scenes.projection import ProjectionLoss
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +21,7 @@ class Layer:
         points: normal coordinates, shape ``[n, 2]``, kept as float64: far from the origin, float32
             cannot tell neighbours apart.
         curvature: ``c > 0`` for a space of sectional curvature ``-c``; None for a flat one.
-        distortion: what the projection to two dimensions lost; None where it is exact.
+        lost: what the projection to two dimensions lost; None where it is exact.
         attention: share of each edge in its neighbourhood, shape ``[2, m]``: row 0 for the message
             from ``edges[0]`` to ``edges[1]``, row 1 for the way back; NaN where there is none.
     """
@@ -29,7 +29,7 @@ class Layer:
     title: str
     points: np.ndarray
     curvature: float | None = None
-    distortion: Distortion | None = None
+    lost: ProjectionLoss | None = None
     attention: np.ndarray | None = None
 
     def __post_init__(self) -> None:

@@ -33,39 +33,20 @@ def difference(bx: float, by: float, x: float, y: float, flat: bool) -> tuple[fl
 
 
 @njit(cache=True, error_model="numpy")
-def true_distance(unit: np.ndarray, rho: np.ndarray, i: int, j: int, flat: bool) -> float:
-    """Distance of two points of many dimensions, given as directions and radii."""
-    chord = 0.0
-    for k in range(unit.shape[1]):
-        step = unit[i, k] - unit[j, k]
-        chord += step * step
-    if flat:
-        return math.sqrt((rho[i] - rho[j]) ** 2 + rho[i] * rho[j] * chord)
-    half = math.sinh((rho[i] - rho[j]) / 2)
-    return 2 * math.asinh(
-        math.sqrt(half * half + math.sinh(rho[i]) * math.sinh(rho[j]) * chord / 4)
-    )
-
-
-@njit(cache=True, error_model="numpy")
 def sweep(
-    drawn: np.ndarray,
-    unit: np.ndarray,
-    rho: np.ndarray,
-    pairs: np.ndarray,
-    rate: float,
-    flat: bool,
+    drawn: np.ndarray, pairs: np.ndarray, distance: np.ndarray, rate: float, flat: bool
 ) -> None:
     """Go through the pairs once; move both ends of each along their geodesic, in place.
 
-    At rate 1 the two ends meet at their true distance; lower rates settle the compromise between
-    pairs (Zheng, Pawar and Goodman, 2018, "Graph drawing by stochastic gradient descent").
+    ``distance`` holds how far apart the ends of each pair should be. At rate 1 the two ends meet
+    at this distance; lower rates settle the compromise between pairs (Zheng, Pawar and Goodman,
+    2018, "Graph drawing by stochastic gradient descent").
     """
     for p in range(pairs.shape[1]):
         i, j = pairs[0, p], pairs[1, p]
         if i == j:
             continue
-        true = true_distance(unit, rho, i, j, flat)
+        true = distance[p]
         xi, yi, xj, yj = drawn[i, 0], drawn[i, 1], drawn[j, 0], drawn[j, 1]
         ax, ay = difference(xi, yi, xj, yj, flat)
         length = math.hypot(ax, ay)

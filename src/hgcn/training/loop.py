@@ -12,8 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from hgcn.errors import GraphError, RunError
-from hgcn.training.tasks import Task
+from hgcn.errors import DivergenceError
+from hgcn.models.predictor import Predictor
+from hgcn.training.task import Task
 
 
 @dataclass(frozen=True)
@@ -83,7 +84,7 @@ class Average:
 class State:
     """Everything that the rest of training depends on."""
 
-    predictor: nn.Module
+    predictor: Predictor
     optimizer: torch.optim.Optimizer
     generator: torch.Generator
     average: Average
@@ -162,7 +163,7 @@ def _train(
                 state.stopped = "patience"
                 break
             epoch = state.epoch + 1
-            loss = _step(task, state, epoch)
+            loss = _train_epoch(task, state, epoch)
             state.average.update(epoch)
             score, curvatures = _validate(task, state, epoch, loss)
             state.epoch = epoch
@@ -177,17 +178,12 @@ def _train(
             if checkpoint is not None:
                 checkpoint(state)
         state.stopped = state.stopped or "epochs"
-    except _NotFiniteError as error:
+    except DivergenceError as error:
         if not state.best_weights:
-            raise RunError(
-                f"Expected finite numbers, got {error}, before any validation. Try a smaller "
-                "learning rate (`lr`), or other features (`normalise`)."
+            raise DivergenceError(
+                f"Training diverged before any validation: {error} Try a smaller learning rate "
+                "(`lr`), or other features (`normalise`)."
             ) from error
-        state.stopped = str(error)
-    except GraphError as error:
-        # Layers say so when weights have diverged. At the start it is the graph that is wrong.
-        if not state.best_weights:
-            raise
         state.stopped = str(error)
     except KeyboardInterrupt:
         if not state.best_weights:
@@ -198,23 +194,25 @@ def _train(
     return state
 
 
-class _NotFiniteError(Exception):
-    """A loss or a score that is no number: training cannot go on."""
+def _train_epoch(task: Task, state: State, epoch: int) -> float:
+    """A step of the optimiser for each batch; the mean loss before the steps."""
+    state.predictor.train()
+    losses = [_step(task, state, epoch, batch) for batch in task.batches(epoch, state.generator)]
+    return math.fsum(losses) / len(losses)
 
 
-def _step(task: Task, state: State, epoch: int) -> float:
+def _step(task: Task, state: State, epoch: int, batch: Any) -> float:
     """One step of the optimiser; the loss before it."""
-    predictor, clip = state.predictor, task.config.clip
-    predictor.train()
+    clip = task.config.clip
     state.optimizer.zero_grad()
-    loss = task.loss(epoch, state.generator)
+    loss = task.loss(batch)
     torch.autograd.backward(loss)
     if clip:
-        nn.utils.clip_grad_norm_(predictor.parameters(), clip)
+        nn.utils.clip_grad_norm_(state.predictor.parameters(), clip)
     state.optimizer.step()
     value = float(loss.detach())
     if not math.isfinite(value):
-        raise _NotFiniteError(f"the loss {value} in epoch {epoch}")
+        raise DivergenceError(f"The loss is {value} in epoch {epoch}.")
     return value
 
 
@@ -230,7 +228,7 @@ def _validate(
     with state.average.in_place():
         score = task.score("val")
         if not math.isfinite(score):
-            raise _NotFiniteError(f"the validation score {score} in epoch {epoch}")
+            raise DivergenceError(f"The validation score is {score} in epoch {epoch}.")
         if score > state.best.score:
             # In one statement, so that Ctrl-C cannot come between the two.
             state.best, state.best_weights = Best(score, epoch), _copy(predictor)

@@ -7,16 +7,17 @@ import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from hgcn.config import Config, check_names
+from hgcn.data import as_graph
 from hgcn.errors import ConfigError, RunError
-from hgcn.runs.fit import load_source
-from hgcn.training.problem import choose
-from hgcn.tuning.space import Space, make_space
+from hgcn.settings import Settings
+from hgcn.training.problem import choose, load_graph, task_of
+from hgcn.tuning.space import SearchSpace, make_space
 from hgcn.tuning.study import Plan, count_finished, interrupted, values_of
 from hgcn.tuning.trial import Trials, run_trials
 
@@ -59,7 +60,7 @@ def search(
     space: Mapping[str, Any] | str | Path | None = None,
     name: str | None = None,
     on_trial: Callable[[Trials], None] | None = None,
-    **settings: Any,
+    **settings: Unpack[Settings],
 ) -> SearchResult:
     """Search for the settings with the best validation score.
 
@@ -85,8 +86,8 @@ def search(
             ``dim``, ``seed`` ...
 
     Example:
-        >>> from hgcn.tuning.search import search
-        >>> result = search("disease", task="node", trials=2, epochs=5, dim=4)
+        >>> import hgcn
+        >>> result = hgcn.search("disease", task="node", trials=2, epochs=5, dim=4)
         >>> result.config.dim, len(result.trials)
         (4, 2)
     """
@@ -94,7 +95,7 @@ def search(
         if not isinstance(number, int) or number < 1:
             raise ConfigError(f"Expected `{label}` to be a whole number above 0, got {number!r}.")
     plan = _plan(data, seeds, space, name, settings)
-    with _place(storage, processes) as where, _quiet():
+    with _storage(storage, processes) as where, _quiet():
         plan = plan.at(where)
         study = plan.study()
         _check_same(study, plan)
@@ -107,18 +108,13 @@ def _plan(
     seeds: int,
     space: Mapping[str, Any] | str | Path | None,
     name: str | None,
-    settings: dict[str, Any],
+    settings: Mapping[str, Any],
 ) -> Plan:
     check_names(settings)
     given = {key: value for key, value in settings.items() if value is not None}
     named = isinstance(data, str | Path)
     config = Config(**{**given, "source": str(data) if named else None})
-    if named:
-        graph = load_source(config)
-    else:
-        from hgcn.data import as_graph
-
-        graph = as_graph(data)
+    graph = load_graph(config) if named else as_graph(data)
     settled = choose(graph, config)
     config = config.replace(task=settled.task)
     free = {k: v for k, v in make_space(space, graph, config).items() if k not in given}
@@ -136,7 +132,7 @@ def _plan(
 
 
 @contextlib.contextmanager
-def _place(storage: str | Path | None, processes: int) -> Iterator[str | None]:
+def _storage(storage: str | Path | None, processes: int) -> Iterator[str | None]:
     """Where the trials are kept; several processes need a file even if nothing is to stay."""
     if storage is not None or processes == 1:
         yield None if storage is None else str(storage)
@@ -156,17 +152,6 @@ def _quiet() -> Iterator[None]:
         optuna.logging.set_verbosity(before)
 
 
-REGULARISED = {
-    "link": {
-        "layers": 1, "attention": False, "aggregation": "origin", "lr": 0.02, "dropout": 0.2,
-        "feature_dropout": 0.5, "hidden_share": 0.5, "trainable_decoder": True,
-    },
-    "node": {
-        "act": "none", "lr": 0.03, "dropout": 0.3, "feature_dropout": 0.8, "weight_decay": 5e-4,
-        "link_regulariser": 0.5, "consistency": 2.0, "class_weights": True,
-    },
-}  # fmt: skip
-"""A start that suits few data with many features."""
 STRUCTURAL = {"degree_features": True, "root_weight": True, "class_weights": True}
 """A start that suits features which say less than the edges do."""
 MEASURED = {**STRUCTURAL, "normalise": "standard"}
@@ -184,13 +169,13 @@ def _starts(plan: Plan) -> list[dict[str, Any]]:
         starts += [{**start, **changes} for start in starts if changes]
     weighted = _possible({"class_weights": True}, plan)
     starts[1:] = [{**start, **weighted} for start in starts[1:]]
-    for other in (REGULARISED[plan.config.task or "link"], STRUCTURAL, MEASURED):
+    for other in (task_of(plan.config).search_start, STRUCTURAL, MEASURED):
         changes = _possible(other, plan)
         starts += [{**plan.start, **changes}] if changes else []
     return starts
 
 
-def _possible(changes: dict[str, Any], plan: Plan) -> dict[str, Any]:
+def _possible(changes: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
     """The changes that the space allows, as drawn."""
     drawn = {name: plan.space[name].drawn(changes[name]) for name in changes if name in plan.start}
     return {name: value for name, value in drawn.items() if value is not None}
@@ -239,7 +224,7 @@ def _result(study: optuna.Study, plan: Plan, stopped: bool) -> SearchResult:
     )
 
 
-def _table(study: optuna.Study, space: Space) -> pl.DataFrame:
+def _table(study: optuna.Study, space: SearchSpace) -> pl.DataFrame:
     import polars as pl
 
     rows = []

@@ -10,8 +10,10 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from hgcn.config import TYPES, Config, check_names, read_toml
-from hgcn.data.splits.nodes import NodeSplit
 from hgcn.errors import ConfigError
+from hgcn.models import options_of
+from hgcn.models.predictor import MODEL_OPTIONS
+from hgcn.training.problem import task_of
 
 if TYPE_CHECKING:
     from optuna.distributions import BaseDistribution
@@ -32,20 +34,6 @@ COMMON: Mapping[str, Any] = MappingProxyType(
         "aggregation": ["local", "origin"],
         "attention": [True, False],
         "root_weight": [False, True],
-    }
-)
-LINK: Mapping[str, Any] = MappingProxyType(
-    {
-        "hidden_share": [0.0, 0.1, 0.3, 0.5],
-        "trainable_decoder": [False, True],
-    }
-)
-NODE: Mapping[str, Any] = MappingProxyType(
-    {
-        "link_regulariser": {"low": 1e-2, "high": 1.0, "log": True, "zero": True},
-        "consistency": {"low": 0.1, "high": 3.0, "log": True, "zero": True},
-        "pretrain": [0, 50, 100],
-        "class_weights": [False, True],
     }
 )
 FIXED = ("model", "epochs", "patience", "eval_every")
@@ -127,10 +115,12 @@ class Choice:
         return value if value in self.values else None
 
 
-Space = dict[str, Range | Choice]
+SearchSpace = dict[str, Range | Choice]
 
 
-def make_space(given: Mapping[str, Any] | str | Path | None, graph: Graph, config: Config) -> Space:
+def make_space(
+    given: Mapping[str, Any] | str | Path | None, graph: Graph, config: Config
+) -> SearchSpace:
     """The settings to vary, without those that are fixed or that the model does not have.
 
     Args:
@@ -138,17 +128,8 @@ def make_space(given: Mapping[str, Any] | str | Path | None, graph: Graph, confi
         graph: what is trained on.
         config: settings that are fixed; the task must be set.
     """
-    from hgcn.models import options_of
-    from hgcn.models.predictor import MODEL_OPTIONS
-
     if given is None:
-        more = LINK if config.task == "link" else NODE
-        table, where = {**COMMON, **more}, ""
-        # A warm-up is for runs that are much longer.
-        if config.task == "node" and config.epochs <= 4 * max(NODE["pretrain"]):
-            del table["pretrain"]
-        if config.task == "node" and not _few_labels(graph, config):
-            del table["consistency"]
+        table, where = {**COMMON, **task_of(config).search_space(graph, config)}, ""
     elif isinstance(given, str | Path):
         table, where = read_toml(given), f"In {given}:\n"
     else:
@@ -173,15 +154,7 @@ def make_space(given: Mapping[str, Any] | str | Path | None, graph: Graph, confi
     return space
 
 
-def _few_labels(graph: Graph, config: Config) -> bool:
-    """Whether a tenth of the nodes or less are for training: then the others can teach."""
-    from hgcn.training.problem import Problem, choose
-
-    split = Problem(graph, choose(graph, config)).split
-    return isinstance(split, NodeSplit) and 10 * len(split.train) <= graph.num_nodes
-
-
-def parse_space(table: Mapping[str, Any]) -> Space:
+def parse_space(table: Mapping[str, Any]) -> SearchSpace:
     """A space from ``{low = ..., high = ..., log = true, zero = true}`` and lists of values.
 
     Example:
@@ -189,7 +162,7 @@ def parse_space(table: Mapping[str, Any]) -> Space:
         {'act': Choice(values=('relu', 'tanh'))}
     """
     check_names(table)
-    space: Space = {}
+    space: SearchSpace = {}
     wrong = []
     for name, spec in table.items():
         try:

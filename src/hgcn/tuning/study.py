@@ -14,7 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 from hgcn.config import Config
 from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError, RunError
-from hgcn.tuning.space import Space
+from hgcn.tuning.space import SearchSpace
 
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 
@@ -36,7 +36,7 @@ class Plan:
     name: str
     graph: Graph
     config: Config
-    space: Space
+    space: SearchSpace
     seeds: int
     start: dict[str, Any]
     where: str | None = None
@@ -70,7 +70,7 @@ class Plan:
         return about
 
 
-def values_of(space: Space, drawn: dict[str, Any]) -> dict[str, Any]:
+def values_of(space: SearchSpace, drawn: dict[str, Any]) -> dict[str, Any]:
     """Settings from what was drawn."""
     return {name: spec.value(drawn[name]) for name, spec in space.items() if name in drawn}
 

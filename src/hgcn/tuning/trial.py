@@ -7,10 +7,9 @@ import signal
 import statistics
 import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
-from multiprocessing import get_context
+from dataclasses import dataclass
 from typing import Any
 
 import optuna
@@ -18,8 +17,8 @@ import torch
 from optuna.trial import TrialState
 
 from hgcn.config import Config
-from hgcn.data.splits.draw import LinkSplit, NodeSplit
-from hgcn.errors import GraphError, RunError
+from hgcn.cores import process_context, worker_pool
+from hgcn.errors import DivergenceError, RunError
 from hgcn.training.loop import Progress, train
 from hgcn.training.problem import Problem, choose
 from hgcn.tuning.study import Plan, count_finished, values_of
@@ -40,15 +39,6 @@ class Trials:
     best: float | None
 
 
-def without_test(split: LinkSplit | NodeSplit) -> LinkSplit | NodeSplit:
-    """The same split with nothing in its test part: a search must not be able to look at it."""
-    if isinstance(split, NodeSplit):
-        return replace(split, test=split.test[:0])
-    none = split.test.positives[:, :0]
-    train = split.train
-    return replace(split, test=replace(train, positives=none, negatives=none))
-
-
 class Worker:
     """Runs trials of a plan one after the other.
 
@@ -63,7 +53,7 @@ class Worker:
     ) -> None:
         self.plan, self.study, self.stop = plan, study, stop
         self.distributions = {name: spec.distribution() for name, spec in plan.space.items()}
-        self.splits: dict[int | None, LinkSplit | NodeSplit] = {}
+        self.splits: dict[int, Any] = {}
 
     def run(self, total: int) -> float | None:
         """Run one trial, unless there are enough; its score, or None if it has none."""
@@ -74,7 +64,7 @@ class Worker:
             value = self._score(trial)
         except optuna.TrialPruned:
             self.study.tell(trial, state=TrialState.PRUNED)
-        except RunError as error:
+        except (DivergenceError, RunError) as error:
             trial.set_user_attr("error", str(error))
             self.study.tell(trial, state=TrialState.FAIL)
         except BaseException:
@@ -97,11 +87,7 @@ class Worker:
             task = problem.task(problem.predictor())
             trial.set_user_attr("score", task.select)
             watch = self._watch(trial if k == 0 else None, config.pretrain)
-            try:
-                state = train(task, on_epoch=watch)
-            except GraphError as error:
-                # A layer says so of numbers that are not finite, when weights have grown too large.
-                raise RunError(str(error)) from error
+            state = train(task, on_epoch=watch)
             if state.stopped == "interrupted":
                 raise KeyboardInterrupt
             scores.append(state.best.score)
@@ -118,11 +104,13 @@ class Worker:
 
         return after
 
-    def _split(self, config: Config) -> LinkSplit | NodeSplit:
-        if config.split_seed not in self.splits:
-            split = Problem(self.plan.graph, config).split
-            self.splits[config.split_seed] = without_test(split)
-        return self.splits[config.split_seed]
+    def _split(self, config: Config) -> Any:
+        """The split of a seed, without its test part."""
+        seed = config.seed_of_split
+        if seed not in self.splits:
+            problem = Problem(self.plan.graph, config)
+            self.splits[seed] = problem.kind.without_test(problem.split)
+        return self.splits[seed]
 
 
 def run_trials(
@@ -167,9 +155,8 @@ def _here(
 def _in_processes(
     plan: Plan, study: optuna.Study, total: int, left: int, processes: int
 ) -> Iterator[float | None]:
-    context = get_context("spawn")
-    stop = context.Event()
-    with ProcessPoolExecutor(processes, context, _begin, (plan, stop)) as pool:
+    stop = process_context().Event()
+    with worker_pool(processes, _begin, plan, stop) as pool:
         with _deaf():
             futures = [pool.submit(_work, total) for _ in range(left)]
         try:
@@ -205,7 +192,6 @@ _worker: Worker | None = None
 def _begin(plan: Plan, stop: Any) -> None:
     global _worker  # noqa: PLW0603
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    torch.set_num_threads(1)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     _worker = Worker(plan, plan.study(), stop.is_set)
 

@@ -10,17 +10,17 @@ Example:
 """
 
 from hgcn.scenes.build import scene_from_embeddings
-from hgcn.scenes.projection import Distortion, project
+from hgcn.scenes.projection import ProjectionLoss, project
 from hgcn.scenes.scene import Categories, Layer, MissingLinks, Numbers, Scene
 from hgcn.viewer.page import render_page, write_page
 from hgcn.viewer.server import serve
 
 __all__ = [
     "Categories",
-    "Distortion",
     "Layer",
     "MissingLinks",
     "Numbers",
+    "ProjectionLoss",
     "Scene",
     "project",
     "render_page",

@@ -111,7 +111,7 @@ def _layer(layer: Layer) -> dict[str, Any]:
         # In units of the curvature radius, and held where the geometry of the library holds them.
         root = torch.tensor(layer.curvature, dtype=torch.float64).sqrt()
         points = saturate(points, root)[0] * root
-    lost = layer.distortion
+    lost = layer.lost
     return {
         "title": layer.title,
         "curvature": layer.curvature,

@@ -1,0 +1,47 @@
+"""Processors of this machine, and processes to use them; the same on every operating system."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import Any
+
+
+def count_cores() -> int:
+    """The processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):  # Linux, where a process may be kept to some of them
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def worker_pool(
+    workers: int, prepare: Callable[..., None] | None = None, *arguments: Any
+) -> ProcessPoolExecutor:
+    """A pool of new processes with one thread each: more would fight for the processors.
+
+    Processes are spawned, never forked: a fork of a process with threads may hang, and some
+    systems have none. What is sent to them must be importable or picklable.
+
+    Args:
+        workers: number of processes.
+        prepare: called once in each process.
+        arguments: of ``prepare``; locks and events of :func:`process_context` among them.
+    """
+    return ProcessPoolExecutor(
+        workers, process_context(), initializer=_start, initargs=(prepare, arguments)
+    )
+
+
+def process_context() -> Any:
+    """How processes are started."""
+    return get_context("spawn")
+
+
+def _start(prepare: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
+    import torch
+
+    torch.set_num_threads(1)
+    if prepare is not None:
+        prepare(*arguments)

@@ -1,0 +1,115 @@
+"""How features of a graph become input of a network, the same way for unseen graphs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hgcn.data.features import DEGREE_NAMES, degree_features
+from hgcn.data.graph import Graph
+from hgcn.data.sparse import append_columns, last_entries, select_rows
+from hgcn.errors import GraphError
+from hgcn.kernels.csr import with_values
+from hgcn.names import NORMALISATIONS
+
+
+@dataclass(frozen=True)
+class FeatureMap:
+    """How features of a graph become input of the network; fitted on training nodes only.
+
+    Attributes:
+        normalise: a name of ``hgcn.names.NORMALISATIONS``.
+        degrees: whether :func:`~hgcn.data.features.degree_features` are added.
+        num_raw: number of features of the graph before.
+        names: names of these features, where they are known.
+        mean, scale: the statistics of the normalisation, where it has some.
+    """
+
+    normalise: str
+    degrees: bool
+    num_raw: int
+    names: tuple[str, ...] | None = None
+    mean: Tensor | None = None
+    scale: Tensor | None = None
+
+    @classmethod
+    def fit(cls, graph: Graph, nodes: Tensor, normalise: str, degrees: bool) -> FeatureMap:
+        """The map for a graph, with the statistics of the nodes given."""
+        statistics: tuple[Tensor, ...] = ()
+        if graph.x is not None:
+            statistics = NORMALISATIONS.find(normalise).fit(select_rows(graph.x, nodes))
+        return cls(normalise, degrees, graph.num_features, graph.feature_names, *statistics)
+
+    @property
+    def num_features(self) -> int:
+        """Number of columns of the result."""
+        return self.num_raw + len(DEGREE_NAMES) * self.degrees
+
+    def __call__(self, graph: Graph, edge_index: Tensor | None = None) -> Tensor:
+        """Input of the network; degrees are counted on ``edge_index`` if it is given."""
+        self._check(graph)
+        x = graph.x if self.num_raw else None
+        if x is not None:
+            statistics = [value for value in (self.mean, self.scale) if value is not None]
+            x = NORMALISATIONS.find(self.normalise).apply(x, *statistics)
+        if self.degrees or x is None:
+            edges = graph.edge_index if edge_index is None else edge_index
+            more = degree_features(edges, graph.num_nodes, directed=graph.directed)
+            x = more if x is None else append_columns(x, more)
+        return x
+
+    def _check(self, graph: Graph) -> None:
+        if graph.num_features != self.num_raw:
+            raise GraphError(
+                f"Expected {self.num_raw} features, as the network was trained on, got "
+                f"{graph.num_features}.{self._difference(graph)}"
+            )
+        if self.names and graph.feature_names and self.names != graph.feature_names:
+            column = next(
+                i
+                for i, (ours, theirs) in enumerate(
+                    zip(self.names, graph.feature_names, strict=True)
+                )
+                if ours != theirs
+            )
+            raise GraphError(
+                f"Expected feature {column} to be {self.names[column]!r}, as in training, got "
+                f"{graph.feature_names[column]!r}."
+            )
+
+    def _difference(self, graph: Graph) -> str:
+        """Which features are missing or unknown, where both have names."""
+        ours, theirs = self.names or (), graph.feature_names or ()
+        lists = {
+            "Missing": [name for name in ours if name not in theirs],
+            "Unknown": [name for name in theirs if name not in ours],
+        }
+        if not ours or not theirs:
+            return ""
+        return "".join(
+            f" {word}: {', '.join(names[:8])}." for word, names in lists.items() if names
+        )
+
+    def to_tree(self) -> dict[str, Any]:
+        """For storage."""
+        names = None if self.names is None else list(self.names)
+        return {**self.__dict__, "names": names}
+
+    @classmethod
+    def from_tree(cls, tree: dict[str, Any]) -> FeatureMap:
+        """The inverse of :meth:`to_tree`."""
+        names = tree["names"]
+        return cls(**{**tree, "names": None if names is None else tuple(names)})
+
+
+def replace_last_columns(x: Tensor, new: Tensor) -> Tensor:
+    """A matrix with other last columns; in a CSR matrix all their entries must be stored."""
+    width = new.shape[1]
+    if x.layout != torch.sparse_csr:
+        return torch.cat((x[:, :-width], new.to(x)), dim=1)
+    values = x.values().clone()
+    values[last_entries(x.crow_indices(), width)] = new.to(values)
+    return with_values(x, values)

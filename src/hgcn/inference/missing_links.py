@@ -1,0 +1,157 @@
+"""The links that are most probably missing: an exact search among all pairs of nodes."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from hgcn.data import pairs as node_pairs
+from hgcn.data.graph import Graph
+from hgcn.errors import GraphError, ModelError, RunError
+from hgcn.geometry.normal import saturate
+from hgcn.inference.trained import Trained, embeddings
+from hgcn.nn.spaces import Euclidean, Hyperbolic, Space
+
+BLOCK = 200_000_000
+"""Pairs that are searched in one go, some seconds; Ctrl-C acts in between."""
+
+
+@torch.no_grad()
+def top_links(
+    trained: Trained, k: int, graph: Graph, *, per_node: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The most probable links that a graph has not.
+
+    The search is exact. It looks at all pairs of nodes of the same graph, a block at a time, and
+    keeps only the best: memory is O(k), or O(nodes k) with ``per_node``. Pairs with equal
+    probability are ordered by their nodes.
+
+    Args:
+        trained: a trained network.
+        k: how many links.
+        graph: whose nodes are paired, and whose edges are left out.
+        per_node: k links of each node, listed node by node, rather than k of the whole graph. A
+            pair may then be listed twice, once at each of its nodes.
+
+    Returns:
+        Pairs ``[2, M]`` of nodes numbered from 0, and their probabilities ``[M]``, best first. An
+        undirected pair has its smaller node first, but with ``per_node`` the node that asks. There
+        are fewer than asked for if there are no more pairs without an edge.
+    """
+    decoder, space = trained.predictor.decoder, trained.predictor.encoder.space
+    z = embeddings(trained, graph)
+    pairs, squared_distance = closest_pairs(z, graph, k, space=space, per_node=per_node)
+    logits = decoder(squared_distance.to(decoder.start))
+    return pairs, logits.sigmoid().cpu()
+
+
+def closest_pairs(
+    z: Tensor, graph: Graph, k: int, *, space: Space, per_node: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The closest pairs of nodes without an edge, and their squared distances.
+
+    Args:
+        z: embeddings ``[N, d]``.
+        graph: whose edges, self-loops and pairs of nodes in different graphs are left out.
+        k: how many pairs.
+        space: what ``z`` are points of.
+        per_node: k pairs for each node, rather than in all.
+    """
+    from hgcn.inference.pair_search import search  # Numba takes a while to import
+
+    n = graph.num_nodes
+    if not isinstance(k, int) or isinstance(k, bool) or k < 1:
+        raise GraphError(f"Expected `k` to be a whole number of at least 1, got {k!r}.")
+    if not bool(z.isfinite().all()):
+        raise RunError("Expected finite embeddings, got some that are not.")
+    both_ways = per_node or graph.directed
+    nodes = (*search_form(space, z), _groups(graph))
+    edges = _sorted_neighbours(graph)
+    # At least one entry: an empty heap has no top.
+    k = max(1, min(k, n - 1 if per_node else n * (n - 1) // (1 if both_ways else 2)))
+    count = n if per_node else min(n, torch.get_num_threads())
+    heaps = np.empty((count, k)), np.empty((count, k, 2), np.int64), np.zeros(count, np.int64)
+    rows = max(1, BLOCK // n)
+    _follow_torch()
+    for low in range(0, n, rows):
+        search(nodes, edges, (low, min(n, low + rows)), both_ways, per_node, heaps)
+    pairs, height = _collect(heaps, k, per_node)
+    return torch.from_numpy(pairs), torch.from_numpy(squared_distance_at(space, height))
+
+
+@singledispatch
+def search_form(space: Space, z: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    """Points as the search of ``pair_search.py`` wants them: a vector and four numbers each."""
+    raise ModelError(f"Expected a space that can be searched, got {type(space).__name__}.")
+
+
+@singledispatch
+def squared_distance_at(space: Space, height: np.ndarray) -> np.ndarray:
+    """The squared distances of pairs with these values of what the search compares."""
+    raise ModelError(f"Expected a space that can be searched, got {type(space).__name__}.")
+
+
+@search_form.register
+def _(space: Euclidean, z: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    from hgcn.inference.pair_search import FLAT
+
+    v = z.detach().cpu().double().contiguous()
+    return v.numpy(), np.tile(FLAT, (len(v), 1))
+
+
+@squared_distance_at.register
+def _(space: Euclidean, height: np.ndarray) -> np.ndarray:
+    return height
+
+
+@search_form.register
+def _(space: Hyperbolic, z: Tensor) -> tuple[np.ndarray, np.ndarray]:
+    v = z.detach().cpu().double().contiguous()
+    _, rho = saturate(v, torch.tensor(space.curvatures[0] ** 0.5, dtype=v.dtype))
+    length = v.norm(dim=1, keepdim=True)
+    unit = v / torch.where(length > 0, length, 1.0)
+    radial = torch.stack((rho, rho.sinh(), (rho / 2).exp(), (-rho / 2).exp()), dim=1)
+    return unit.numpy(), radial.numpy()
+
+
+@squared_distance_at.register
+def _(space: Hyperbolic, height: np.ndarray) -> np.ndarray:
+    squared: np.ndarray = 4 / space.curvatures[0] * np.arcsinh(np.sqrt(height)) ** 2
+    return squared
+
+
+def _groups(graph: Graph) -> np.ndarray:
+    if graph.graph_ids is None:
+        return np.zeros(graph.num_nodes, np.int64)
+    return graph.graph_ids.numpy()
+
+
+def _sorted_neighbours(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+    """The neighbours of each node, sorted: where those of a node start, and all of them."""
+    n = graph.num_nodes
+    source, target = node_pairs.pairs_at(np.sort(node_pairs.keys(graph.edge_index.numpy(), n)), n)
+    return np.searchsorted(source, np.arange(n + 1)), np.ascontiguousarray(target)
+
+
+def _collect(
+    heaps: tuple[np.ndarray, np.ndarray, np.ndarray], k: int, per_node: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """The pairs of all heaps in order, and what the search compared them by."""
+    filled = np.arange(k) < heaps[2][:, None]
+    height, ends = heaps[0][filled], heaps[1][filled]
+    if per_node:
+        order = np.lexsort((ends[:, 1], height, ends[:, 0]))
+    else:
+        order = np.lexsort((ends[:, 1], ends[:, 0], height))[:k]
+    return np.ascontiguousarray(ends[order].T), height[order]
+
+
+def _follow_torch() -> None:
+    """Use as many threads as torch does."""
+    import numba
+
+    most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+    numba.set_num_threads(min(torch.get_num_threads(), most))

@@ -1,0 +1,87 @@
+"""A trained network with all that it takes to apply it to a graph, and its embeddings."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from hgcn.config import Config
+from hgcn.data.graph import Graph
+from hgcn.inference.feature_map import FeatureMap
+from hgcn.models.predictor import Predictor
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trained:
+    """A trained network.
+
+    Attributes:
+        config: all settings, with those that were chosen for the user.
+        predictor: the network, with the weights of the best epoch.
+        features: how features of a graph become input of the network.
+        num_nodes: number of nodes of the graph it was trained on.
+        class_names: names of the classes, where it was trained on classes.
+    """
+
+    config: Config
+    predictor: Predictor
+    features: FeatureMap
+    num_nodes: int
+    class_names: tuple[str, ...] | None = None
+    _kept: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def names_of_classes(self) -> tuple[str, ...]:
+        """A name for each class: its number where the data have no names."""
+        return self.class_names or tuple(map(str, range(self.predictor.num_classes)))
+
+
+@torch.no_grad()
+def embedding_layers(trained: Trained, graph: Graph) -> list[Tensor]:
+    """Embeddings after each layer, from the features to the output, in normal coordinates.
+
+    Messages travel on all edges of the graph. The result for the last graph is kept, as long as
+    the weights stay what they are.
+    """
+    stamp = trained.predictor.stamp()
+    kept = trained._kept.get("layers")
+    if kept is not None and kept[0]() is graph and kept[1] == stamp:
+        return list(kept[2])
+    config = trained.config
+    device, dtype = config.device, getattr(torch, config.dtype)
+    x = trained.features(graph).to(device=device, dtype=dtype)
+    weight = graph.edge_weight
+    if weight is not None:
+        weight = weight.to(device=device, dtype=dtype)
+    encoder = trained.predictor.eval().encoder
+    layers = [z.cpu() for z in encoder.encode_layers(x, graph.edge_index.to(device), weight)]
+    trained._kept["layers"] = weakref.ref(graph), stamp, layers
+    return list(layers)
+
+
+def embeddings(trained: Trained, graph: Graph, *, coordinates: str = "normal") -> Tensor:
+    """Embeddings ``[N, dim]`` of all nodes of a graph."""
+    space = trained.predictor.encoder.space
+    return space.coordinates(embedding_layers(trained, graph)[-1], coordinates)
+
+
+def embedding_table(trained: Trained, graph: Graph, *, coordinates: str = "normal") -> pl.DataFrame:
+    """Embeddings with ids, as a table."""
+    import polars as pl
+
+    z = embeddings(trained, graph, coordinates=coordinates).numpy()
+    columns = {f"z{k}": z[:, k] for k in range(z.shape[1])}
+    return pl.DataFrame({"id": id_column(graph), **columns})
+
+
+def id_column(graph: Graph) -> pl.Series:
+    """The ids of all nodes, as a column of a table."""
+    import polars as pl
+
+    return pl.Series(graph.ids.tolist(), strict=False)

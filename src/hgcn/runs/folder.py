@@ -1,0 +1,171 @@
+"""The folder that a run is kept in: docs/run_folder.md describes its files."""
+
+from __future__ import annotations
+
+import csv
+import io
+import platform
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import hgcn
+from hgcn import files
+from hgcn.config import Config, read_toml
+from hgcn.data.graph import Graph
+from hgcn.errors import HGCNError, RunError
+from hgcn.inference.feature_map import FeatureMap
+from hgcn.models.predictor import Predictor
+from hgcn.runs.run import Run
+from hgcn.runs.trees import read_tree, write_tree
+from hgcn.training.problem import has_device
+
+FORMAT = 1
+CONFIG, HISTORY, METRICS = "config.toml", "history.csv", "metrics.json"
+MODEL, EMBEDDINGS, ENVIRONMENT = "model.safetensors", "embeddings.parquet", "environment.json"
+RESUME, PAGE = "resume.safetensors", "disk.html"
+SEALED = (CONFIG, METRICS, HISTORY, MODEL)
+"""Files whose checksums are in environment.json."""
+PACKAGES = ("torch", "torch_geometric", "numba", "numpy", "scikit-learn", "geoopt")
+"""Packages whose versions are in environment.json."""
+
+
+def begin(path: Path, config: Config) -> None:
+    """Make the folder of a run, with its settings; those of a run to be resumed stay."""
+    files.make_folder(path)
+    if not (path / CONFIG).exists():
+        files.write_text(path / CONFIG, config.to_toml())
+
+
+def finish(run: Run, path: Path) -> None:
+    """Write the results of a run into the folder that was begun; environment.json comes last."""
+    files.write_text(path / HISTORY, history_csv(run.history))
+    files.write_json(path / METRICS, run.metrics)
+    about = {
+        "format": FORMAT,
+        "in_channels": run.features.num_features,
+        "num_nodes": run.num_nodes,
+        "class_names": None if run.class_names is None else list(run.class_names),
+        "features": run.features.to_tree(),
+    }
+    write_tree(path / MODEL, {"about": about, "weights": run.predictor.state_dict()})
+    if "graph" in run._kept:
+        files.write_table(path / EMBEDDINGS, run.embedding_table())
+    run.environment["files"] = {name: files.checksum(path / name) for name in SEALED}
+    files.write_json(path / ENVIRONMENT, run.environment)
+    run._kept["path"] = path
+
+
+def save(run: Run, path: str | Path) -> Path:
+    """Write the folder of a run."""
+    path = Path(path)
+    if (path / ENVIRONMENT).exists():
+        raise RunError(f"Expected a new folder, but {path} holds a finished run already.")
+    files.make_folder(path)
+    files.write_text(path / CONFIG, run.config.to_toml())
+    finish(run, path)
+    return path
+
+
+def load_run(path: str | Path) -> Run:
+    """Read a run folder; a truncated, changed or foreign one is refused."""
+    path = Path(path)
+    if not path.is_dir():
+        raise RunError(f"Expected a run folder, but there is none at {path}.")
+    if not (path / ENVIRONMENT).is_file():
+        unfinished = (path / RESUME).is_file()
+        hint = f" Go on with: hgcn train --resume {path}" if unfinished else ""
+        raise RunError(f"Expected a finished run in {path}, got no {ENVIRONMENT}.{hint}")
+    environment = files.read_json(path / ENVIRONMENT)
+    if not isinstance(environment, dict) or environment.get("format") != FORMAT:
+        raise RunError(
+            f"Expected {path / ENVIRONMENT} to be of format {FORMAT}, got something else. Was the "
+            "run made by another version of hgcn?"
+        )
+    seals = environment.get("files")
+    for name in SEALED:
+        if not isinstance(seals, dict) or files.checksum(path / name) != seals.get(name):
+            raise RunError(
+                f"Expected {path / name} as the run left it, but it was changed or truncated since."
+            )
+    try:
+        return _read(path, environment)
+    except (AttributeError, LookupError, TypeError, ValueError, RuntimeError) as error:
+        if isinstance(error, HGCNError):
+            raise
+        # The checksums fit, so somebody has written both the file and its checksum.
+        raise RunError(
+            f"Expected {path} to be a run of hgcn, got a foreign one: {error}"
+        ) from error
+
+
+def _read(path: Path, environment: dict[str, Any]) -> Run:
+    config = Config(**read_toml(path / CONFIG))
+    if not has_device(config.device):
+        config = config.replace(device="cpu")
+    tree = read_tree(path / MODEL)
+    about = tree["about"]
+    names = about["class_names"]
+    predictor = Predictor(
+        config,
+        in_channels=about["in_channels"],
+        num_nodes=about["num_nodes"],
+        num_classes=_num_classes(tree["weights"]),
+    )
+    predictor.load_state_dict(tree["weights"])
+    return Run(
+        config=config,
+        metrics=files.read_json(path / METRICS),
+        history=read_history(path / HISTORY),
+        predictor=predictor.to(config.device).eval(),
+        features=FeatureMap.from_tree(about["features"]),
+        num_nodes=about["num_nodes"],
+        class_names=None if names is None else tuple(names),
+        environment=environment,
+        _kept={"path": path},
+    )
+
+
+def _num_classes(weights: dict[str, Tensor]) -> int:
+    sizes = [len(v) for k, v in weights.items() if k in ("classifier.weight", "classifier.normal")]
+    return sizes[0] if sizes else 0
+
+
+def describe_environment(graph: Graph, seconds: float) -> dict[str, Any]:
+    """What a reader needs to know to repeat a run."""
+    from importlib.metadata import version
+
+    return {
+        "format": FORMAT,
+        "hgcn": hgcn.__version__,
+        "python": platform.python_version(),
+        "machine": platform.machine(),
+        "threads": torch.get_num_threads(),
+        "packages": {name: version(name) for name in PACKAGES},
+        "data_sha256": graph.fingerprint(),
+        "seconds": round(seconds, 2),
+    }
+
+
+def history_csv(history: Sequence[dict[str, Any]]) -> str:
+    """The history as CSV; numbers are written so that they are read back exactly."""
+    text = io.StringIO()
+    writer = csv.DictWriter(text, list(history[0]) if history else ["epoch"], lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(history)
+    return text.getvalue()
+
+
+def read_history(path: Path) -> list[dict[str, Any]]:
+    """The rows of a history file."""
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = list(csv.DictReader(file))
+        return [{k: int(v) if k == "epoch" else float(v) for k, v in row.items()} for row in rows]
+    except OSError as error:
+        raise RunError(f"Expected to read {path}, but: {error.strerror}.") from error
+    except (TypeError, ValueError) as error:
+        raise RunError(f"Expected {path} to be a table of numbers, got: {error}.") from error

@@ -1,0 +1,139 @@
+"""From a trained network and a graph to a scene."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from hgcn.data import pairs as node_pairs
+from hgcn.data.graph import Graph
+from hgcn.inference.missing_links import top_links
+from hgcn.inference.predict import class_probabilities
+from hgcn.inference.trained import Trained, embedding_layers
+from hgcn.names import score_name
+from hgcn.scenes.build import scene_from_embeddings
+from hgcn.scenes.scene import Layer, Scene
+from hgcn.training.problem import task_of
+
+WIDEST_INPUT = 64
+"""Features of more columns are words rather than positions: they are not drawn as a layer."""
+
+
+def network_scene(
+    trained: Trained,
+    graph: Graph,
+    *,
+    missing: int = 0,
+    scores: Mapping[str, float] | None = None,
+    own: bool = True,
+) -> Scene:
+    """Everything that a page can show of a trained network.
+
+    Args:
+        trained: the network.
+        graph: whose nodes are drawn.
+        missing: how many probable links that the graph lacks; only for networks without classes.
+        scores: test scores, to be shown beside the picture.
+        own: whether this is the graph that the network was trained on.
+    """
+    layers = embedding_layers(trained, graph)
+    spaces = trained.predictor.encoder.spaces
+    shares: list[Tensor | None] = [None, *_edge_shares(trained, graph, layers)]
+    first = 1 if len(layers) > 1 and layers[0].shape[1] > WIDEST_INPUT else 0
+    classifies = trained.predictor.classifier is not None
+    scene = scene_from_embeddings(
+        with_split(trained, graph) if own else graph,
+        [dense(layer) for layer in layers[first:]],
+        spaces[first:],
+        name=title(trained, graph),
+        predictions=class_probabilities(trained, graph) if classifies else None,
+        attention=shares[first:],
+        missing=top_links(trained, missing, graph) if missing and not classifies else None,
+        metrics=_facts(trained, scores or {}),
+    )
+    return replace(scene, layers=_titled(scene.layers, first))
+
+
+def layer_scene(trained: Trained, graph: Graph, layer: int, *, own: bool = True) -> Scene:
+    """The scene of one layer alone: 0 is the input, -1 the output."""
+    points = embedding_layers(trained, graph)[layer]
+    classifies = trained.predictor.classifier is not None
+    return scene_from_embeddings(
+        with_split(trained, graph) if own else graph,
+        [dense(points)],
+        [trained.predictor.encoder.spaces[layer]],
+        predictions=class_probabilities(trained, graph) if classifies else None,
+    )
+
+
+def with_split(trained: Trained, graph: Graph) -> Graph:
+    """The graph with the network's own division of nodes into training, validation and test."""
+    return task_of(trained.config).with_split(graph, trained.config)
+
+
+@torch.no_grad()
+def attention_layers(
+    trained: Trained, graph: Graph, layers: Sequence[Tensor] | None = None
+) -> list[tuple[Tensor, Tensor]]:
+    """The attention of each layer: edges ``[2, E]``, self-loops included, and their shares ``[E]``.
+
+    The share of an edge is how much its source counts in the mean that its target takes; heads are
+    averaged. Networks without attention have an empty list.
+
+    Args:
+        trained: the network.
+        graph: whose edges carry messages.
+        layers: the embeddings of all layers, if they are at hand.
+    """
+    layers = embedding_layers(trained, graph) if layers is None else layers
+    device, dtype = trained.config.device, layers[-1].dtype
+    weight = graph.edge_weight
+    found = trained.predictor.eval().encoder.attention_shares(
+        [layer.to(device) for layer in layers],
+        graph.edge_index.to(device),
+        None if weight is None else weight.to(device=device, dtype=dtype),
+    )
+    return [(edges.cpu(), share.cpu()) for edges, share in found]
+
+
+def _edge_shares(trained: Trained, graph: Graph, layers: Sequence[Tensor]) -> list[Tensor | None]:
+    """The share of each column of ``graph.edge_index``, for each layer; None without attention."""
+    asked = node_pairs.keys(graph.edge_index, graph.num_nodes)
+    result: list[Tensor | None] = []
+    for edges, share in attention_layers(trained, graph, layers):
+        known, order = node_pairs.keys(edges, graph.num_nodes).sort()
+        position, found = node_pairs.find(known, asked)
+        result.append(torch.where(found, share[order][position], torch.nan))
+    return result or [None] * (len(layers) - 1)
+
+
+def title(trained: Trained, graph: Graph) -> str:
+    """What a picture of a network is called, for example 'hgcn on cora'."""
+    return f"{trained.config.model} on {graph.name}"
+
+
+def _facts(trained: Trained, scores: Mapping[str, float]) -> dict[str, str]:
+    """The small table of the page."""
+    config = trained.config
+    shown = {f"test {score_name(name)}": f"{100 * value:.1f}" for name, value in scores.items()}
+    return {
+        "model": config.model, "task": str(config.task), **shown, "dimensions": str(config.dim)
+    }  # fmt: skip
+
+
+def dense(x: Tensor) -> Tensor:
+    """The same matrix, dense."""
+    return x if x.layout == torch.strided else x.to_dense()
+
+
+def _titled(layers: Sequence[Layer], first: int) -> list[Layer]:
+    """Layers with their number in the network, also where the input is left out."""
+    if len(layers) == 1 and not first:
+        return [replace(layers[0], title="Embedding")]  # a shallow model has no other
+    return [
+        replace(layer, title=f"Layer {k}" if k else "Input")
+        for k, layer in enumerate(layers, start=first)
+    ]

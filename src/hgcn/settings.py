@@ -1,0 +1,63 @@
+"""The settings as keywords, for editors and type checkers.
+
+They are those of :class:`hgcn.config.Config`; a test holds the two together.
+"""
+
+from __future__ import annotations
+
+from typing import TypedDict
+
+
+class NetworkSettings(TypedDict, total=False):
+    """What a network is and how it is trained: the settings of an estimator."""
+
+    normalise: str | None
+    degree_features: bool | None
+    select: str | None
+    model: str
+    dim: int
+    layers: int | None
+    dropout: float | None
+    feature_dropout: float
+    act: str | None
+    last_act: str | None
+    c: float | None
+    trainable_c: bool | None
+    aggregation: str | None
+    attention: bool | None
+    heads: int | None
+    root_weight: bool | None
+    bias: bool | None
+    r: float
+    t: float
+    trainable_decoder: bool
+    classifier: str
+    epochs: int
+    patience: int
+    eval_every: int
+    lr: float
+    weight_decay: float
+    ema: float
+    clip: float
+    hidden_share: float
+    negatives: float
+    class_weights: bool
+    link_regulariser: float
+    consistency: float
+    pretrain: int
+    device: str
+    dtype: str
+
+
+class Settings(NetworkSettings, total=False):
+    """All settings of a run, but for the graph."""
+
+    features: str | None
+    labels: str | None
+    directed: bool | None
+    task: str | None
+    protocol: str
+    val_share: float | None
+    test_share: float | None
+    split_seed: int | None
+    seed: int

@@ -1,0 +1,237 @@
+"""Link prediction: which pairs of nodes have an edge."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from hgcn.config import Config
+from hgcn.data import pairs as node_pairs
+from hgcn.data.features import degree_features
+from hgcn.data.graph import Graph
+from hgcn.data.splits import LinkPart, LinkSplit, split_links
+from hgcn.errors import ConfigError
+from hgcn.inference.feature_map import FeatureMap, replace_last_columns
+from hgcn.inference.trained import Trained
+from hgcn.models.predictor import Predictor
+from hgcn.names import PARTS
+from hgcn.training.metrics import LINK_SCORES, Score, link_metrics
+from hgcn.training.task import Input, Task
+
+if TYPE_CHECKING:
+    import polars as pl
+
+SHARES = (0.05, 0.10)
+"""Shares of the edges for validation and test."""
+TEST_SHARE = 0.10
+"""Share of the edges of another graph that a run is evaluated on."""
+
+
+@dataclass(frozen=True, eq=False)
+class LinkBatch:
+    """What one step sees, and the pairs it is asked about."""
+
+    seen: Input
+    positives: Tensor
+    negatives: Tensor
+
+
+@final
+class LinkTask(Task):
+    """Link prediction with Fermi-Dirac logits and fresh negatives in each step.
+
+    In each step a random share of the training edges is hidden from message passing, and these are
+    the ones to be predicted: a network that predicts edges which it is shown learns to recognise
+    them, not to predict. A share of 0 gives that classical protocol. Degrees among the features
+    are counted anew without the hidden edges, for they would tell of them too.
+    """
+
+    scores: ClassVar[Mapping[str, Score]] = LINK_SCORES
+    colour = "depth"
+    search_start: ClassVar[Mapping[str, Any]] = {
+        "layers": 1, "attention": False, "aggregation": "origin", "lr": 0.02, "dropout": 0.2,
+        "feature_dropout": 0.5, "hidden_share": 0.5, "trainable_decoder": True,
+    }  # fmt: skip
+
+    @classmethod
+    def check(cls, graph: Graph) -> None:
+        """Any graph will do: a split refuses one with too few edges."""
+
+    @classmethod
+    def default_score(cls, graph: Graph) -> str:
+        """ROC AUC."""
+        return "roc_auc"
+
+    @classmethod
+    def split(cls, graph: Graph, config: Config) -> LinkSplit:
+        """Edges for training, validation and test."""
+        val, test = (
+            usual if share is None else share
+            for share, usual in zip((config.val_share, config.test_share), SHARES, strict=True)
+        )
+        return split_links(
+            graph, val=val, test=test, seed=config.seed_of_split, protocol=config.protocol
+        )
+
+    @classmethod
+    def without_test(cls, split: LinkSplit) -> LinkSplit:
+        """The same split with no pairs in its test part."""
+        none = split.test.positives[:, :0]
+        return replace(split, test=replace(split.train, positives=none, negatives=none))
+
+    @classmethod
+    def fitting_nodes(cls, graph: Graph, split: LinkSplit) -> Tensor:
+        """All nodes, but of many graphs only those of the training graphs."""
+        if not split.inductive or graph.graph_ids is None:
+            return torch.arange(graph.num_nodes)
+        seen = torch.unique(graph.graph_ids[split.train.positives[0]])
+        return torch.isin(graph.graph_ids, seen).nonzero()[:, 0]
+
+    @classmethod
+    def search_space(cls, graph: Graph, config: Config) -> dict[str, Any]:
+        """How many edges are hidden, and whether the decoder is learnt."""
+        return {"hidden_share": [0.0, 0.1, 0.3, 0.5], "trainable_decoder": [False, True]}
+
+    def __init__(
+        self,
+        graph: Graph,
+        split: LinkSplit,
+        features: FeatureMap,
+        predictor: Predictor,
+        config: Config,
+    ) -> None:
+        super().__init__(graph, split, features, predictor, config)
+        self._split = split
+        self._x = features(graph, _visible(split))
+        self._inputs: dict[str, Input] = {}
+        self._numbers: dict[str, Tensor | None] = {}
+        self._pairs: dict[str, tuple[Tensor, Tensor]] = {}
+        for name in PARTS:
+            self._prepare(name, getattr(split, name))
+        units = _units(split.train)
+        self._unit_of_positive, self._unit_of_message = (unit.to(self.device) for unit in units)
+
+    def _prepare(self, name: str, part: LinkPart) -> None:
+        """Put what a part shows and asks on the device, in a numbering of its own nodes."""
+        if name != "train" and part.messages is self._split.train.messages:
+            seen, number = self._inputs["train"], self._numbers["train"]
+        else:
+            seen, number = Input(self._x, part.messages, part.message_weight), None
+            if part.nodes is not None:
+                seen, number = seen.within(part.nodes)
+            seen = seen.to(self.device, self.dtype)
+        self._inputs[name] = seen
+        self._numbers[name] = number
+        none = part.positives.new_empty(2, 0)
+        negatives = none if part.negatives is None else part.negatives
+        self._pairs[name] = self._numbered(name, part.positives), self._numbered(name, negatives)
+
+    def _numbered(self, part: str, pairs: Tensor) -> Tensor:
+        """Pairs of nodes in the numbering of a part, on the device."""
+        number = self._numbers[part]
+        return (pairs if number is None else number[pairs]).to(self.device)
+
+    def batches(self, epoch: int, generator: torch.Generator) -> Iterator[LinkBatch]:
+        """All training edges at once: some are hidden and asked, among as many other pairs."""
+        config, positives = self.config, self._pairs["train"][0]
+        seen = self._inputs["train"]
+        if config.hidden_share:
+            units = int(self._unit_of_positive.max()) + 1
+            hidden = torch.rand(units, generator=generator) < config.hidden_share
+            if not hidden.any():
+                hidden[int(torch.randint(units, (), generator=generator))] = True
+            hidden = hidden.to(self.device)
+            seen = self._without(hidden)
+            positives = positives[:, hidden[self._unit_of_positive]]
+        count = max(1, round(config.negatives * positives.shape[1]))
+        negatives = self._numbered("train", self._split.sample_negatives(count, generator))
+        yield LinkBatch(seen, positives, negatives)
+
+    def _without(self, hidden: Tensor) -> Input:
+        """The training input without the messages of hidden units."""
+        seen = self._inputs["train"]
+        # A message that belongs to no training pair, a self-loop, is never hidden.
+        visible = torch.cat((~hidden, hidden.new_ones(1))).index_select(0, self._unit_of_message)
+        shown = visible.nonzero()[:, 0]
+        weight = seen.edge_weight
+        edges = torch.stack([ends.index_select(0, shown) for ends in seen.edge_index])
+        x = seen.x
+        if self.config.degree_features:
+            directed = self._split.non_edges.directed
+            x = replace_last_columns(x, degree_features(edges, len(x), directed=directed))
+        return Input(x, edges, None if weight is None else weight[shown])
+
+    def loss(self, batch: LinkBatch) -> Tensor:
+        """Mean cross-entropy of the edges, plus that of the other pairs."""
+        seen, count = batch.seen, batch.positives.shape[1]
+        pairs = torch.cat((batch.positives, batch.negatives), dim=1)
+        logits = self.predictor(seen.x, seen.edge_index, seen.edge_weight, pairs=pairs)
+        return (
+            functional.softplus(-logits[:count]).mean() + functional.softplus(logits[count:]).mean()
+        )
+
+    @torch.no_grad()
+    def outputs(self, part: str) -> tuple[Tensor, Tensor]:
+        """Logits of the edges of a part, and of its fixed negatives."""
+        positives, negatives = self._pairs[part]
+        z = self._embed(self._inputs[part])
+        logits = self.predictor.links(z, torch.cat((positives, negatives), dim=1))
+        return logits[: positives.shape[1]], logits[positives.shape[1] :]
+
+    def metrics(self, part: str) -> dict[str, float]:
+        """ROC AUC, average precision, hits@k and MRR."""
+        return link_metrics(*self.outputs(part))
+
+    @classmethod
+    def evaluate(cls, trained: Trained, graph: Graph) -> dict[str, float]:
+        """Scores where a tenth of the edges is hidden and predicted from the others.
+
+        There are as many pairs without an edge; which ones depends on the seed of the run's split.
+        Of many graphs, a tenth of the edges of each is hidden.
+        """
+        seed = trained.config.seed_of_split
+        if graph.num_graphs > 1:
+            graph = graph.replace(split={"test": torch.arange(graph.num_nodes)})
+        split = split_links(graph, val=0.0, test=TEST_SHARE, seed=seed)
+        task = cls(graph, split, trained.features, trained.predictor.eval(), trained.config)
+        return task.metrics("test")
+
+    @classmethod
+    def predict(cls, trained: Trained, graph: Graph) -> pl.DataFrame:
+        """There is nothing to say of single nodes."""
+        raise ConfigError(
+            "Expected --pairs FILE or --top-k K: the run was trained for links, not for classes."
+        )
+
+
+def _visible(split: LinkSplit) -> Tensor:
+    """The edges that degrees are counted on: those of messages only.
+
+    A degree in the whole graph would tell of edges that are to be predicted.
+    """
+    if not split.inductive:
+        return split.train.messages
+    return torch.cat([getattr(split, name).messages for name in PARTS], dim=1)
+
+
+def _units(part: LinkPart) -> tuple[Tensor, Tensor]:
+    """What is hidden together: for each positive and each message the number of its pair of nodes.
+
+    In a directed graph both ways between two nodes are one unit, for one tells of the other. A
+    message between nodes that are no positive has the number of units.
+    """
+    size = max(_top(part.messages), _top(part.positives)) + 1
+    positives = node_pairs.keys(part.positives, size, unordered=True)
+    known, of_positive = torch.unique(positives, return_inverse=True)
+    messages = node_pairs.keys(part.messages, size, unordered=True)
+    position, found = node_pairs.find(known, messages)
+    return of_positive, torch.where(found, position, len(known))
+
+
+def _top(pairs: Tensor) -> int:
+    return int(pairs.max()) if pairs.numel() else 0

@@ -1,0 +1,252 @@
+"""Node classification: which class each node has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from hgcn.config import Config
+from hgcn.data.graph import Graph
+from hgcn.data.splits import NodeSplit, split_links, split_nodes
+from hgcn.errors import ConfigError, GraphError
+from hgcn.inference.feature_map import FeatureMap
+from hgcn.inference.predict import class_probabilities, class_table, known_classes
+from hgcn.inference.trained import Trained
+from hgcn.models.predictor import Predictor
+from hgcn.names import PARTS
+from hgcn.training.links import LinkBatch, LinkTask
+from hgcn.training.metrics import NODE_SCORES, Score, node_metrics
+from hgcn.training.task import Input, Task
+
+if TYPE_CHECKING:
+    import polars as pl
+
+OTHER_SHARE = 0.15
+"""Share of the nodes for validation or test where only the other one is given."""
+FEW = 10
+"""Labels are few if there is one for so many nodes or more: then the others can teach."""
+TEMPERATURE = 0.5
+"""Below 1 it makes the prediction that two passes should agree on surer than their mean."""
+RAMP = 100
+"""Epochs over which agreement comes to its full weight: at first there are guesses to agree on."""
+
+
+@dataclass(frozen=True, eq=False)
+class NodePart:
+    """What the network sees of a part, which nodes it is asked about, and their classes."""
+
+    seen: Input
+    nodes: Tensor
+    classes: Tensor
+
+
+@dataclass(frozen=True, eq=False)
+class NodeBatch:
+    """What one step is asked: classes of nodes, and links beside them or in their place."""
+
+    part: NodePart | None
+    agreement: float
+    links: LinkBatch | None
+
+
+@final
+class NodeTask(Task):
+    """Node classification by cross-entropy, with more to learn from if asked for.
+
+    Link prediction may come before or beside it. With few labels, the predictions of all nodes may
+    be asked to agree between two passes with different dropout (``consistency``): both should come
+    near to their mean, made surer. What is asked grows over the first epochs.
+    """
+
+    scores: ClassVar[Mapping[str, Score]] = NODE_SCORES
+    colour = "label"
+    search_start: ClassVar[Mapping[str, Any]] = {
+        "act": "none", "lr": 0.03, "dropout": 0.3, "feature_dropout": 0.8, "weight_decay": 5e-4,
+        "link_regulariser": 0.5, "consistency": 2.0, "class_weights": True,
+    }  # fmt: skip
+
+    @classmethod
+    def check(cls, graph: Graph) -> None:
+        """There must be classes."""
+        _classes_of(graph)
+
+    @classmethod
+    def default_score(cls, graph: Graph) -> str:
+        """F1 of two classes, else the accuracy."""
+        return "f1" if graph.num_classes == 2 else "accuracy"
+
+    @classmethod
+    def split(cls, graph: Graph, config: Config) -> NodeSplit:
+        """Labelled nodes for training, validation and test."""
+        ratios = None
+        if config.val_share is not None or config.test_share is not None:
+            val, test = config.val_share or OTHER_SHARE, config.test_share or OTHER_SHARE
+            ratios = (1 - val - test, val, test)
+        return split_nodes(
+            graph, ratios=ratios, seed=config.seed_of_split, protocol=config.protocol
+        )
+
+    @classmethod
+    def without_test(cls, split: NodeSplit) -> NodeSplit:
+        """The same split with no nodes in its test part."""
+        return replace(split, test=split.test[:0])
+
+    @classmethod
+    def fitting_nodes(cls, graph: Graph, split: NodeSplit) -> Tensor:
+        """The training nodes."""
+        return split.train
+
+    @classmethod
+    def num_classes(cls, graph: Graph) -> int:
+        """The classes of the graph."""
+        return graph.num_classes
+
+    @classmethod
+    def with_split(cls, graph: Graph, config: Config) -> Graph:
+        """The graph with the nodes of each part."""
+        return _with_parts(graph, cls.split(graph, config))
+
+    @classmethod
+    def search_space(cls, graph: Graph, config: Config) -> dict[str, Any]:
+        """Link prediction before and beside, agreement where labels are few, weights of classes."""
+        pretrain = [0, 50, 100]
+        space: dict[str, Any] = {
+            "link_regulariser": {"low": 1e-2, "high": 1.0, "log": True, "zero": True},
+            "consistency": {"low": 0.1, "high": 3.0, "log": True, "zero": True},
+            "pretrain": pretrain,
+            "class_weights": [False, True],
+        }
+        if config.epochs <= 4 * max(pretrain):
+            del space["pretrain"]  # a warm-up is for runs that are much longer
+        if FEW * len(cls.split(graph, config).train) > graph.num_nodes:
+            del space["consistency"]
+        return space
+
+    def __init__(
+        self,
+        graph: Graph,
+        split: NodeSplit,
+        features: FeatureMap,
+        predictor: Predictor,
+        config: Config,
+    ) -> None:
+        super().__init__(graph, split, features, predictor, config)
+        self.warm_up = config.pretrain
+        self._links: LinkTask | None = None
+        if config.pretrain or config.link_regulariser:
+            # Links are learnt on the graphs that classes are learnt on.
+            own = _with_parts(graph, split) if split.inductive else graph
+            link_split = split_links(own, seed=config.seed_of_split)
+            settings = config.replace(select=None)
+            self._links = LinkTask(own, link_split, features, predictor, settings)
+        whole = Input(features(graph), graph.edge_index, graph.edge_weight)
+        shared = None if split.inductive else whole.to(self.device, self.dtype)
+        self._parts = {name: self._part(getattr(split, name), whole, shared) for name in PARTS}
+        self._class_weight = None
+        if config.class_weights:
+            y = self._parts["train"].classes
+            count = torch.bincount(y, minlength=graph.num_classes).clamp_min(1)
+            self._class_weight = (len(y) / (graph.num_classes * count)).to(self.dtype)
+
+    def _part(self, nodes: Tensor, whole: Input, shared: Input | None) -> NodePart:
+        classes = _classes_of(self.graph)[nodes].to(self.device)
+        if shared is not None:
+            return NodePart(shared, nodes.to(self.device), classes)
+        # Messages never cross from graph to graph, so each part sees its own graphs only.
+        own, number = whole.within(_graphs_of(nodes, self.graph))
+        return NodePart(own.to(self.device, self.dtype), number[nodes].to(self.device), classes)
+
+    def batches(self, epoch: int, generator: torch.Generator) -> Iterator[NodeBatch]:
+        """All training nodes at once, and links where they are learnt too."""
+        config = self.config
+        warm = epoch <= self.warm_up
+        links = None
+        if self._links is not None and (warm or config.link_regulariser):
+            links = next(self._links.batches(epoch, generator))
+        ramp = min(1.0, (epoch - self.warm_up) / RAMP)
+        yield NodeBatch(None if warm else self._parts["train"], ramp * config.consistency, links)
+
+    def loss(self, batch: NodeBatch) -> Tensor:
+        """Cross-entropy of the training nodes, disagreement, and the loss of link prediction."""
+        loss = None if batch.part is None else self._class_loss(batch.part, batch.agreement)
+        if batch.links is None or self._links is None:
+            return torch.zeros(()) if loss is None else loss
+        links = self._links.loss(batch.links)
+        return links if loss is None else loss + self.config.link_regulariser * links
+
+    def _class_loss(self, part: NodePart, agreement: float) -> Tensor:
+        if not self.config.consistency:
+            logits = self._logits(part, part.nodes)
+            return functional.cross_entropy(logits, part.classes, weight=self._class_weight)
+        # Mean cross-entropy of two passes over all nodes, and how much these disagree.
+        logits = torch.stack([self._logits(part, None) for _ in range(2)])
+        labelled = logits[:, part.nodes].flatten(0, 1)
+        classes = part.classes.repeat(2)
+        loss = functional.cross_entropy(labelled, classes, weight=self._class_weight)
+        return loss + agreement * disagreement(logits)
+
+    def _logits(self, part: NodePart, nodes: Tensor | None) -> Tensor:
+        seen = part.seen
+        logits: Tensor = self.predictor(seen.x, seen.edge_index, seen.edge_weight, nodes=nodes)
+        return logits
+
+    @torch.no_grad()
+    def outputs(self, part: str) -> tuple[Tensor, Tensor]:
+        """Logits and classes of the nodes of a part."""
+        chosen = self._parts[part]
+        return self.predictor.classes(self._embed(chosen.seen)[chosen.nodes]), chosen.classes
+
+    def metrics(self, part: str) -> dict[str, float]:
+        """Accuracy, F1 and macro F1."""
+        return node_metrics(*self.outputs(part))
+
+    @classmethod
+    def evaluate(cls, trained: Trained, graph: Graph) -> dict[str, float]:
+        """Scores on all labelled nodes."""
+        y = known_classes(trained, graph)
+        labelled = (y >= 0).nonzero()[:, 0]
+        if not len(labelled):
+            raise GraphError("Expected at least one labelled node to evaluate on, got none.")
+        return node_metrics(class_probabilities(trained, graph)[labelled], y[labelled])
+
+    @classmethod
+    def predict(cls, trained: Trained, graph: Graph) -> pl.DataFrame:
+        """The most probable class of each node with its probability, and those of all classes."""
+        return class_table(trained, graph)
+
+
+def disagreement(logits: Tensor) -> Tensor:
+    """Mean squared distance of predictions from their mean, made surer; logits are [views, n, k].
+
+    The mean is a fixed aim: no gradient flows into it.
+    """
+    predicted = logits.softmax(-1)
+    aim = (predicted.detach().mean(0).log() / TEMPERATURE).softmax(-1)
+    return (predicted - aim).square().sum(-1).mean()
+
+
+def _classes_of(graph: Graph) -> Tensor:
+    if graph.y is None:
+        raise ConfigError(
+            "Expected labels for the task 'node', got a graph without. Give them with `labels`, or "
+            "choose the task 'link'."
+        )
+    return graph.y
+
+
+def _with_parts(graph: Graph, split: NodeSplit) -> Graph:
+    return graph.replace(split={name: getattr(split, name) for name in PARTS})
+
+
+def _graphs_of(nodes: Tensor, graph: Graph) -> Tensor:
+    """All nodes of the graphs that some nodes belong to."""
+    if graph.graph_ids is None:
+        raise ConfigError("Expected `graph_ids` for an inductive split, got none.")
+    chosen = torch.zeros(graph.num_graphs, dtype=torch.bool)
+    chosen[graph.graph_ids[nodes]] = True
+    return chosen[graph.graph_ids].nonzero()[:, 0]

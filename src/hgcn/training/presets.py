@@ -1,0 +1,61 @@
+"""Settings that were chosen on validation for a data set: its presets."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from hgcn.config import check_names
+from hgcn.data.datasets import DATASETS
+from hgcn.errors import ConfigError
+from hgcn.names import TASKS
+
+
+def preset(source: object, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    """The name of a preset and its settings; nothing if there is none.
+
+    A data set brings a file for each task with a section for each model: ``cora-link.toml`` has
+    the section ``[hgcn]``, which is the preset "cora-link-hgcn". Without a task, the first one that
+    has a preset is taken.
+
+    Args:
+        source: what is trained on. Only names of data sets have presets.
+        settings: those that are given, perhaps ``task``, ``model`` and ``epochs`` among them.
+    """
+    check_names(settings)
+    model = settings.get("model", "hgcn")
+    if not isinstance(source, str) or source not in DATASETS:
+        return "", {}
+    folder = DATASETS[source].presets
+    if folder is None:
+        return "", {}
+    for task in (settings["task"],) if settings.get("task") else TASKS:
+        file = folder / f"{source}-{task}.toml"
+        chosen = _sections(file).get(model)
+        if chosen is None:
+            continue
+        chosen = {"task": task, "model": model, **chosen}
+        epochs = settings.get("epochs")
+        if isinstance(epochs, int) and chosen.get("pretrain", 0) >= epochs:
+            del chosen["pretrain"]  # a warm-up is for longer runs
+        return f"{source}-{task}-{model}", chosen
+    return "", {}
+
+
+@lru_cache
+def _sections(file: Path) -> Mapping[str, Mapping[str, Any]]:
+    """The sections of a file of presets; none if there is no such file."""
+    if not file.is_file():
+        return {}
+    try:
+        sections = tomllib.loads(file.read_text(encoding="utf-8"))
+        for section in sections.values():
+            check_names(section)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, AttributeError, ConfigError) as error:
+        raise ConfigError(
+            f"Expected {file} to hold a section of settings for each model: {error}"
+        ) from error
+    return sections

@@ -1,0 +1,188 @@
+"""What every task is: a class that says all that a kind of prediction needs, in one place."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+from torch import Tensor
+
+from hgcn.config import Config
+from hgcn.data.graph import Graph
+from hgcn.data.sparse import select_rows
+from hgcn.errors import ConfigError
+from hgcn.inference.feature_map import FeatureMap
+from hgcn.inference.trained import Trained
+from hgcn.models.predictor import Predictor
+from hgcn.text import one_of
+from hgcn.training.metrics import Score, finite_score
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+@dataclass(frozen=True, eq=False)
+class Input:
+    """What the encoder sees: features, edges and their weights."""
+
+    x: Tensor
+    edge_index: Tensor
+    edge_weight: Tensor | None = None
+
+    def to(self, device: torch.device, dtype: torch.dtype) -> Input:
+        """The same on a device; features and weights as ``dtype``."""
+        weight = self.edge_weight
+        return Input(
+            self.x.to(device=device, dtype=dtype),
+            self.edge_index.to(device).contiguous(),
+            None if weight is None else weight.to(device=device, dtype=dtype),
+        )
+
+    def within(self, nodes: Tensor) -> tuple[Input, Tensor]:
+        """Whole graphs by themselves, and the new number of each node, which is -1 for others.
+
+        Args:
+            nodes: the nodes of these graphs, sorted.
+        """
+        number = torch.full((len(self.x),), -1)
+        number[nodes] = torch.arange(len(nodes))
+        edges = number[self.edge_index[0]] >= 0
+        weight = self.edge_weight
+        own = Input(
+            select_rows(self.x, nodes),
+            number[self.edge_index[:, edges]],
+            None if weight is None else weight[edges],
+        )
+        return own, number
+
+
+class Task(ABC):
+    """A kind of prediction, and as an instance a network that is trained for it on a graph.
+
+    A task of one's own is a subclass, registered by name: ``hgcn.names.TASKS.register``.
+
+    Attributes:
+        scores: functions of two tensors of :meth:`outputs`; each can pick the best epoch.
+        colour: the column by which pictures of embeddings are coloured.
+        warm_up: epochs at the start that train for something else and are not validated.
+        select: name of the score that picks the best epoch.
+
+    Args:
+        graph: what is trained on.
+        split: its parts, as :meth:`split` makes them.
+        features: how features become input of the network.
+        predictor: the network.
+        config: settled settings.
+    """
+
+    scores: ClassVar[Mapping[str, Score]]
+    colour: ClassVar[str]
+    warm_up: int = 0
+
+    def __init__(
+        self, graph: Graph, split: Any, features: FeatureMap, predictor: Predictor, config: Config
+    ) -> None:
+        self.graph = graph
+        self.predictor = predictor
+        self.config = config
+        self.device = torch.device(config.device)
+        self.dtype: torch.dtype = getattr(torch, config.dtype)
+        self.select: str = config.select or self.default_score(graph)
+        if self.select not in self.scores:
+            raise ConfigError(one_of("select", self.select, self.scores))
+        self._kept: tuple[Input, Any, Tensor] | None = None
+
+    # ------------------------------------------------------------------ what the task is
+
+    @classmethod
+    @abstractmethod
+    def check(cls, graph: Graph) -> None:
+        """Refuse a graph that lacks what the task needs."""
+
+    @classmethod
+    @abstractmethod
+    def default_score(cls, graph: Graph) -> str:
+        """The score that picks the best epoch, unless another one is asked for."""
+
+    @classmethod
+    @abstractmethod
+    def split(cls, graph: Graph, config: Config) -> Any:
+        """Training, validation and test parts, as the settings ask for them."""
+
+    @classmethod
+    @abstractmethod
+    def without_test(cls, split: Any) -> Any:
+        """The same split with nothing in its test part: a search must not be able to look at it."""
+
+    @classmethod
+    @abstractmethod
+    def fitting_nodes(cls, graph: Graph, split: Any) -> Tensor:
+        """The nodes whose features training may see, to fit the scale of features on."""
+
+    @classmethod
+    def num_classes(cls, graph: Graph) -> int:
+        """Number of classes of the network's head; 0 for a task without classes."""
+        return 0
+
+    @classmethod
+    def with_split(cls, graph: Graph, config: Config) -> Graph:
+        """The graph with the nodes of each part, for pictures; as it is where edges are split."""
+        return graph
+
+    # ------------------------------------------------------------------ what a search varies
+
+    @classmethod
+    @abstractmethod
+    def search_space(cls, graph: Graph, config: Config) -> dict[str, Any]:
+        """Settings of this task that a search varies: ranges and lists of values."""
+
+    search_start: ClassVar[Mapping[str, Any]] = {}
+    """Settings, of this task or not, that suit few data with many features."""
+
+    # ------------------------------------------------------------------ a network in training
+
+    @abstractmethod
+    def batches(self, epoch: int, generator: torch.Generator) -> Iterator[Any]:
+        """What each step of an epoch is trained on; a full batch is one step.
+
+        Randomness other than dropout comes from the generator.
+        """
+
+    @abstractmethod
+    def loss(self, batch: Any) -> Tensor:
+        """The loss of one step."""
+
+    @abstractmethod
+    def outputs(self, part: str) -> tuple[Tensor, Tensor]:
+        """Two tensors that the scores of a part are made of."""
+
+    @abstractmethod
+    def metrics(self, part: str) -> dict[str, float]:
+        """All scores of a part."""
+
+    def _embed(self, seen: Input) -> Tensor:
+        """Embeddings to evaluate; the last ones are kept, as long as the weights stay."""
+        stamp = self.predictor.stamp()
+        if self._kept is None or self._kept[0] is not seen or self._kept[1] != stamp:
+            z = self.predictor.encode(seen.x, seen.edge_index, seen.edge_weight)
+            self._kept = seen, stamp, z
+        return self._kept[2]
+
+    def score(self, part: str) -> float:
+        """The score that picks the best epoch; higher is better."""
+        return finite_score(self.scores[self.select], *self.outputs(part))
+
+    # ------------------------------------------------------------------ a trained network
+
+    @classmethod
+    @abstractmethod
+    def evaluate(cls, trained: Trained, graph: Graph) -> dict[str, float]:
+        """Scores of a trained network on a graph, all of which is a test."""
+
+    @classmethod
+    @abstractmethod
+    def predict(cls, trained: Trained, graph: Graph) -> pl.DataFrame:
+        """A row for each node with what is predicted of it; an error if that is nothing."""
