@@ -3,9 +3,10 @@
     python benchmarks/choose_settings.py --cells 'hgcn/*/link' 'gcn/*/link' --trials 20
     python benchmarks/choose_settings.py --cells '*/airport/*' --try degree_features=true
 
-Writes a file for each cell into src/hgcn/presets/, where `hgcn train` and `hgcn reproduce` find
-it. Cells that have one are passed over; delete the file to choose anew. With --try they are trained
-as chosen and with a change, and keep the change if it is better: for what a search did not know of.
+Writes a section for each method into the file of its data set and task, in
+src/hgcn/data/datasets/presets/, where `hgcn train` and `hgcn reproduce` find it. Cells that have
+one are passed over; delete the section to choose anew. With --try they are trained as chosen and
+with a change, and keep the change if it is better: for what a search did not know of.
 """
 
 from __future__ import annotations
@@ -14,29 +15,28 @@ import argparse
 import fnmatch
 import json
 import math
-import os
+import re
 import statistics
 import tomllib
 import warnings
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from dataclasses import fields
-from multiprocessing import get_context
+from concurrent.futures import as_completed
+from dataclasses import dataclass, fields
 from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from hgcn.config import Config
+from hgcn.cores import count_cores, worker_pool
 from hgcn.data import Graph, load
 from hgcn.errors import HGCNError
 from hgcn.experiments.cells import INDUCTIVE, Cell, table1
+from hgcn.experiments.paper import METHODS
 from hgcn.runs.fit import run_problem
 from hgcn.training.problem import Problem, choose
 from hgcn.tuning.search import search
 from hgcn.tuning.space import TUNABLE
 
-PRESETS = Path(__file__).parents[1] / "src" / "hgcn" / "presets"
+PRESETS = Path(__file__).parents[1] / "src" / "hgcn" / "data" / "datasets" / "presets"
 EPOCHS, LARGE_EPOCHS, PATIENCE = 1500, 500, 100
 LARGE = ("pubmed", "disease_m", "tissue_ppi")
 """Here the best trial is taken as it is, and has at most ``LARGE_EPOCHS``.
@@ -50,12 +50,38 @@ LONGER = {("cora", "node"): 200}
 """Patience of the runs that come after, where `PATIENCE` is too short: benchmarks/stopping.py."""
 
 
-def preset_path(cell: Cell) -> Path:
-    return PRESETS / f"{cell.source}-{cell.task}-{cell.row}.toml"
+@dataclass(frozen=True)
+class Chosen:
+    """What a worker found: a line to print, and the section to write, if there is one."""
+
+    said: str
+    section: list[str] | None = None
 
 
-def choose_cell(cell: Cell, trials: int, given: dict[str, Any]) -> str:
-    """Search, then let the best few run with more seeds; writes the preset."""
+def preset_file(cell: Cell) -> Path:
+    return PRESETS / f"{cell.source}-{cell.task}.toml"
+
+
+def sections(cell: Cell) -> dict[str, list[str]]:
+    """The lines of each section of the cell's file, without the head of the file."""
+    if not preset_file(cell).exists():
+        return {}
+    parts = re.split(r"^\[(.+)\]$", preset_file(cell).read_text(), flags=re.MULTILINE)
+    return {name: text.split("\n") for name, text in zip(parts[1::2], parts[2::2], strict=True)}
+
+
+def write(cell: Cell, section: list[str]) -> None:
+    """Put a section into the cell's file; methods are in the order of the paper's table."""
+    every = {**sections(cell), cell.row: section}
+    title = f"# Settings for {cell.task}s of {cell.source}, a section for each model"
+    lines = [f"{title}; see docs/results.md."]
+    for name in sorted(every, key=METHODS.index, reverse=True):
+        lines += ["", f"[{name}]", *(line for line in every[name] if line)]
+    preset_file(cell).write_text("\n".join(lines) + "\n")
+
+
+def choose_cell(cell: Cell, trials: int, given: dict[str, Any]) -> Chosen:
+    """Search, then let the best few run with more seeds."""
     seeds = seeds_of(cell)
     graph, fixed = prepare(cell)
     fixed |= given
@@ -78,15 +104,14 @@ def choose_cell(cell: Cell, trials: int, given: dict[str, Any]) -> str:
         f"# Chosen by the validation {result.score} ({score}, {of}) among",
         f"# {trials} trials: benchmarks/choose_settings.py{extra}.",
     ]
-    write(cell, notes, settings)
-    return f"validation {score} with {settings}"
+    return Chosen(f"validation {score} with {settings}", make_section(cell, notes, settings))
 
 
-def try_change(cell: Cell, changes: dict[str, Any]) -> str:
-    """Train as chosen and with changes; writes the preset anew if they are better."""
+def try_change(cell: Cell, changes: dict[str, Any]) -> Chosen:
+    """Train as chosen and with changes; there is a new section if they are better."""
     graph, fixed = prepare(cell)
-    text = preset_path(cell).read_text()
-    chosen = {k: v for k, v in tomllib.loads(text).items() if k in TUNABLE}
+    section = sections(cell)[cell.row]
+    chosen = {k: v for k, v in tomllib.loads("\n".join(section)).items() if k in TUNABLE}
     seeds = seeds_of(cell)
     before, after = (
         statistics.fmean(validation(graph, {**fixed, **s, "seed": seed}) for seed in range(seeds))
@@ -94,12 +119,11 @@ def try_change(cell: Cell, changes: dict[str, Any]) -> str:
     )
     said = f"validation {100 * after:.2f} against {100 * before:.2f} with {changes}"
     if after <= before:
-        return f"{said}: not kept"
-    notes = [line for line in text.splitlines() if line.startswith("#")]
+        return Chosen(f"{said}: not kept")
+    notes = [line for line in section if line.startswith("#")]
     names = " ".join(f"--try {k}={json.dumps(v)}" for k, v in changes.items())
     notes.append(f"# Then {names}: {100 * after:.2f} against {100 * before:.2f}.")
-    write(cell, notes, {**chosen, **changes})
-    return said
+    return Chosen(said, make_section(cell, notes, {**chosen, **changes}))
 
 
 def seeds_of(cell: Cell) -> int:
@@ -110,26 +134,22 @@ def seeds_of(cell: Cell) -> int:
 
 def prepare(cell: Cell) -> tuple[Graph, dict[str, Any]]:
     """The data, and the settings that are not searched."""
-    torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     epochs = LARGE_EPOCHS if cell.source in LARGE else EPOCHS
     fixed = {"task": cell.task, "model": cell.row, "patience": PATIENCE, "epochs": epochs}
     return load(cell.source), fixed
 
 
-def write(cell: Cell, notes: list[str], settings: dict[str, Any]) -> None:
+def make_section(cell: Cell, notes: list[str], settings: dict[str, Any]) -> list[str]:
     """The preset of a cell: what differs from the defaults."""
     default = {setting.name: setting.default for setting in fields(Config)}
     patience = LONGER.get((cell.source, cell.task), default["patience"])
     settings = {"patience": patience, **settings}
-    lines = [
+    return [
         *notes,
-        f'task = "{cell.task}"',
-        f'model = "{cell.row}"',
         f"epochs = {LARGE_EPOCHS if cell.dataset in INDUCTIVE else EPOCHS}",
         *[f"{k} = {json.dumps(v)}" for k, v in settings.items() if v != default[k]],
     ]
-    preset_path(cell).write_text("\n".join(lines) + "\n")
 
 
 def validation(graph: Graph, settings: dict[str, Any]) -> float:
@@ -159,7 +179,7 @@ def main() -> None:
     parser.add_argument("--cells", nargs="+", default=["*"], help="patterns of ROW/DATASET/TASK")
     parser.add_argument("--trials", type=int, default=20)
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="not searched")
-    parser.add_argument("--processes", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--processes", type=int, default=count_cores())
     parser.add_argument(
         "--try", nargs="+", default=[], metavar="NAME=VALUE", dest="changes",
         help="a change to what was chosen, kept if it is better; searches nothing",
@@ -175,7 +195,7 @@ def main() -> None:
         for cell in table1()
         if fnmatch.fnmatchcase(f"{cell.row}/{cell.dataset}/{cell.task}", pattern)
     }
-    with ProcessPoolExecutor(options.processes, get_context("spawn")) as pool:
+    with worker_pool(options.processes) as pool:
         waiting = {
             (
                 pool.submit(try_change, cell, changes)
@@ -183,11 +203,14 @@ def main() -> None:
                 else pool.submit(choose_cell, cell, options.trials, given)
             ): name
             for name, cell in cells.items()
-            if preset_path(cell).exists() == bool(changes)
+            if (cell.row in sections(cell)) == bool(changes)
         }
         for future in as_completed(waiting):
             try:
-                print(f"{waiting[future]}: {future.result()}", flush=True)
+                chosen = future.result()
+                print(f"{waiting[future]}: {chosen.said}", flush=True)
+                if chosen.section is not None:  # written here alone: methods share a file
+                    write(cells[waiting[future]], chosen.section)
             except HGCNError as error:
                 print(f"{waiting[future]}: failed: {error}", flush=True)
 

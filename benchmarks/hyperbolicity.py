@@ -16,9 +16,9 @@ from _document import ROOT, markdown_table, text_table, write_between_markers
 from _measure import number, set_threads
 
 from hgcn.data import Graph, as_graph, load
+from hgcn.data.datasets import DATASETS, is_present
 from hgcn.data.datasets.generators import barabasi_albert, hyperbolic_random, random_tree
-from hgcn.data.datasets.table import DATASETS, is_present
-from hgcn.data.gromov.report import Hyperbolicity, hyperbolicity
+from hgcn.data.gromov import Hyperbolicity, hyperbolicity
 
 GUIDE = ROOT / "docs" / "hyperbolicity.md"
 WANTED = (

@@ -14,7 +14,7 @@ from _document import ROOT, markdown_table, text_table, write_between_markers
 from _measure import number, set_threads
 
 from hgcn.data import Graph, load
-from hgcn.data.splits.draw import split_links
+from hgcn.data.splits import split_links
 
 GUIDE = ROOT / "docs" / "splits.md"
 DRAWN = 4_000

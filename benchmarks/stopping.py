@@ -21,8 +21,9 @@ from torch.nn import functional
 from hgcn.config import Config
 from hgcn.data import Graph, load
 from hgcn.runs.fit import run_problem
-from hgcn.training.problem import Problem, choose, preset
-from hgcn.training.tasks import NodeTask
+from hgcn.training.nodes import NodeTask
+from hgcn.training.presets import preset
+from hgcn.training.problem import Problem, choose
 
 EPOCHS, EVERY, HALVES = 600, 5, 100
 PATIENCES = (100, 200, 300, EPOCHS)

@@ -20,12 +20,13 @@ from unittest import mock
 
 import numpy as np
 import torch
+from hgcn.data.sparse import csr_matrix
 
 from hgcn.commands._display import TrainingDisplay
 from hgcn.data import Graph
-from hgcn.data.graph import csr_matrix
+from hgcn.names import TASKS
+from hgcn.runs.checkpoint import Checkpoint
 from hgcn.runs.fit import fit
-from hgcn.training.tasks import LinkTask, NodeTask
 
 NODES, EDGES, FEATURES, WORDS, CLASSES = 2708, 5278, 1433, 18, 7
 
@@ -66,7 +67,7 @@ class Clock:
 def measure(graph: Graph, task: str, epochs: int) -> None:
     training = import_module("hgcn.training.loop")
     fitting = import_module("hgcn.runs.fit")
-    kind, clock, display = LinkTask if task == "link" else NodeTask, Clock(), TrainingDisplay()
+    kind, clock, display = TASKS[task], Clock(), TrainingDisplay()
     with ExitStack() as stack:
 
         def patch(owner: Any, name: str, label: str) -> None:
@@ -84,7 +85,7 @@ def measure(graph: Graph, task: str, epochs: int) -> None:
             return state
 
         stack.enter_context(mock.patch.object(training, "_train", train))
-        patch(fitting._Keeper, "checkpoint", "checkpoints")
+        patch(Checkpoint, "store", "checkpoints")
         stack.enter_context(mock.patch.object(fitting, "_draw"))
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         stack.enter_context(display)

@@ -7,10 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hgcn.commands._settings import NOT_FLAGS, add_settings, given_settings
-from hgcn.config import ACTIVATIONS, MODEL_NAMES, TYPES, Config, read_toml
+from hgcn.config import TYPES, Config, read_toml
 from hgcn.errors import ConfigError
+from hgcn.models import options_of
 from hgcn.models.predictor import MODEL_OPTIONS, model_settings
-from hgcn.models.table import MODELS, options_of
+from hgcn.names import MODELS
+from hgcn.settings import NetworkSettings, Settings
 
 SETTINGS = {setting.name: setting for setting in fields(Config)}
 
@@ -127,12 +129,17 @@ def test_replace_knows_the_names_and_checks_again():
         Config().replace(epochs=0)
 
 
-def test_the_lists_are_those_of_the_models():
-    assert set(MODEL_NAMES) == set(MODELS)
-    assert "none" in ACTIVATIONS
+def test_the_keywords_of_type_checkers_are_the_settings():
+    """Annotations are text: they must say the same, to the letter."""
+    declared = {
+        setting.name: setting.type for setting in fields(Config) if setting.name != "source"
+    }
+    shown = {**NetworkSettings.__annotations__, **Settings.__annotations__}
+    assert {name: hint.__forward_arg__ for name, hint in shown.items()} == declared
+    assert not Settings.__required_keys__
 
 
-@pytest.mark.parametrize("model", MODEL_NAMES)
+@pytest.mark.parametrize("model", MODELS)
 def test_model_settings_fill_in_exactly_what_the_model_has(model):
     settled = model_settings(Config(model=model))
     known = options_of(model)

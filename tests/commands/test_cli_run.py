@@ -17,7 +17,8 @@ import pytest
 import torch
 
 from hgcn.cli import main
-from hgcn.runs.run import load_run
+from hgcn.runs import checkpoint
+from hgcn.runs.folder import load_run
 from small_graphs import same_weights, tree, write_files
 
 # The package has a function of that name.
@@ -261,12 +262,12 @@ def test_predict_missing_links(hgcn, folder):
 
 
 def test_compare_shows_what_differs(hgcn, folder, monkeypatch):
-    monkeypatch.setattr(fit_module, "CHECKPOINT_SECONDS", 1e9)
+    monkeypatch.setattr(checkpoint, "CHECKPOINT_SECONDS", 1e9)
     for seed in (0, 1):
         words = ["train", "edges.csv", *TRAIN, "--model", "gcn", "--seed", seed, "--quiet"]
         assert hgcn(*words, "--out", f"many/seed-{seed}")[0] == 0
     from hgcn import files
-    from hgcn.runs.fit import summarise
+    from hgcn.runs.seeds import summarise
 
     metrics = [load_run(folder / "many" / f"seed-{seed}").metrics for seed in (0, 1)]
     code, _, err = hgcn("compare", "links", "many")

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import json
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from hgcn.cli import main
 from hgcn.commands.reproduce import fill
-from hgcn.config import MODEL_NAMES, Config, read_toml
+from hgcn.config import Config
 from hgcn.data import DATASETS
 from hgcn.errors import RunError
 from hgcn.experiments import EXPERIMENTS, Cell, Store, paper
 from hgcn.experiments.cells import INDUCTIVE, SHALLOW, VARIANTS
 from hgcn.experiments.reproduce import longest, missing, reproduce, seconds_left
 from hgcn.experiments.tables import blocks, summary_markdown, table1_markdown, value
-from hgcn.training.problem import preset
+from hgcn.names import MODELS
+from hgcn.training.presets import preset
 
 ROOT = Path(__file__).parents[2]
-PRESETS = sorted((ROOT / "src" / "hgcn" / "presets").glob("*.toml"))
+PRESETS = {
+    (*file.stem.split("-"), model): settings
+    for file in sorted((ROOT / "src/hgcn/data/datasets/presets").glob("*.toml"))
+    for model, settings in tomllib.loads(file.read_text(encoding="utf-8")).items()
+}
 
 
 def record(cell: Cell, seed: int, score: float) -> dict[str, object]:
@@ -41,7 +47,7 @@ def test_table_1_has_every_cell_of_the_paper_but_ppi_classes() -> None:
 
 
 def test_the_paper_has_eleven_methods_and_the_ablation_five_rows() -> None:
-    assert {key[0] for key in paper.TABLE1} == set(MODEL_NAMES)
+    assert {key[0] for key in paper.TABLE1} == set(paper.METHODS) == set(MODELS)
     assert {key[0] for key in paper.ABLATION} == set(VARIANTS)
 
 
@@ -54,15 +60,22 @@ def test_every_request_is_a_valid_configuration(name: str) -> None:
         assert config.dim == 16
 
 
-@pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)
-def test_a_preset_is_a_configuration_that_leaves_the_protocol_alone(path: Path) -> None:
-    source, task, model = path.stem.split("-", 2)
-    settings = read_toml(path)
-    config = Config(**settings)
+def test_there_are_presets_of_every_method() -> None:
+    assert len(PRESETS) == 110
+    assert {model for _, _, model in PRESETS} == set(paper.METHODS)
+
+
+@pytest.mark.parametrize("key", PRESETS, ids="-".join)
+def test_a_preset_is_a_configuration_that_leaves_the_protocol_alone(
+    key: tuple[str, str, str],
+) -> None:
+    source, task, model = key
+    settings = PRESETS[key]
+    choice = {"task": task, "model": model}
+    Config(**settings, **choice)
     assert source in DATASETS
-    assert (config.task, config.model) == (task, model)
     assert not set(settings) & {"split_seed", "val_share", "test_share", "device", "dtype", "seed"}
-    assert preset(source, {"task": task, "model": model}) == (path.stem, settings)
+    assert preset(source, choice) == ("-".join(key), {**settings, **choice})
 
 
 def test_keys_differ_by_what_is_run_and_by_nothing_else() -> None:

@@ -22,8 +22,9 @@ from hgcn.figures.curvature import curvature_scores
 from hgcn.figures.geometry import ENDS, FAR, POINT, crosses, end_distance, line
 from hgcn.plots.disk import MANY, arcs, centred, disk_points, edge_path
 from hgcn.runs.fit import fit
+from hgcn.runs.pictures import scene_from_run
 from hgcn.runs.run import Run
-from hgcn.scenes.from_run import attention_layers, scene_from_run
+from hgcn.scenes.of_network import attention_layers
 from hgcn.viewer import Layer
 
 
@@ -231,7 +232,7 @@ def test_embeddings_figure_has_two_panels_a_run(run: Run, flat: Run, tmp_path: P
 
 def test_attention_is_a_share_of_each_neighbourhood(wide: Run, flat: Run) -> None:
     for trained in (wide, flat):
-        for edges, share in attention_layers(trained):
+        for edges, share in attention_layers(trained, trained.graph):
             total = torch.zeros(40).index_add(0, edges[1], share)
             torch.testing.assert_close(total, torch.ones(40))
         assert sum(attention_module.heard_from(trained, 4).values()) == pytest.approx(1)
@@ -245,10 +246,10 @@ def test_attention_figure_draws_two_hops(wide: Run, flat: Run, tmp_path: Path) -
         1, attention_module._neighbours(wide.graph), attention_module.node_depth(wide.graph)
     )
     shares = attention_module.path_shares(wide, around)
-    edges, last = attention_layers(wide)[-1]
+    edges, last = attention_layers(wide, wide.graph)[-1]
     parent = last[(edges[0] == 0) & (edges[1] == 1)]
     assert shares[1, 0] == pytest.approx(float(parent))
-    edges, before = attention_layers(wide)[-2]
+    edges, before = attention_layers(wide, wide.graph)[-2]
     sibling = before[(edges[0] == 2) & (edges[1] == 0)]
     assert shares[0, 2] == pytest.approx(float(parent * sibling))
     assert around.place[0][1] > around.place[1][1] > around.place[13][1]

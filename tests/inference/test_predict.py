@@ -8,10 +8,11 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 
 from hgcn import geometry
 from hgcn.data import Graph
-from hgcn.data.splits.draw import split_links
+from hgcn.data.splits import split_links
 from hgcn.errors import ConfigError, GraphError
-from hgcn.inference import predict
-from hgcn.inference.predict import closest_pairs, evaluate_on, top_links
+from hgcn.inference import missing_links
+from hgcn.inference.missing_links import closest_pairs
+from hgcn.nn.spaces import space_of
 from small_graphs import forest, quick_run, tree
 
 
@@ -67,7 +68,7 @@ def test_closest_pairs_are_those_of_brute_force(c, per_node, kind, k):
     else:
         graph = random_graph(25, 60, **fields)
     z = torch.randn(graph.num_nodes, 4, generator=torch.Generator().manual_seed(1))
-    pairs, distance = closest_pairs(z, graph, k, c=c, per_node=per_node)
+    pairs, distance = closest_pairs(z, graph, k, space=space_of(c), per_node=per_node)
     expected, lengths = brute_force(z, graph, k, c, per_node)
     assert list(map(tuple, pairs.T.tolist())) == expected
     torch.testing.assert_close(distance, lengths, rtol=1e-9, atol=1e-12)
@@ -79,7 +80,7 @@ def test_distances_are_right_at_every_radius(scale):
     z = scale * torch.randn(30, 3, generator=torch.Generator().manual_seed(2))
     z[3] = z[4] * (1 + 1e-5)
     z[7] = 0
-    pairs, distance = closest_pairs(z, graph, 10_000, c=0.7)
+    pairs, distance = closest_pairs(z, graph, 10_000, space=space_of(0.7))
     exact = geometry.squared_distance(z[pairs[0]].double(), z[pairs[1]].double(), c=0.7)
     torch.testing.assert_close(distance, exact, rtol=1e-7, atol=0)
     assert bool((distance.diff() >= 0).all())
@@ -88,7 +89,7 @@ def test_distances_are_right_at_every_radius(scale):
 @pytest.mark.parametrize("per_node", [False, True])
 def test_equal_distances_are_ordered_by_node(per_node):
     graph = Graph(torch.tensor([[0, 1], [1, 0]]), num_nodes=5)
-    pairs, _ = closest_pairs(torch.zeros(5, 2), graph, 2, c=1.0, per_node=per_node)
+    pairs, _ = closest_pairs(torch.zeros(5, 2), graph, 2, space=space_of(1.0), per_node=per_node)
     if per_node:
         expected = [(0, 2), (0, 3), (1, 2), (1, 3), (2, 0), (2, 1), (3, 0), (3, 1), (4, 0), (4, 1)]
     else:
@@ -100,23 +101,25 @@ def test_a_complete_graph_lacks_nothing():
     edges = torch.tensor(list(itertools.permutations(range(4), 2))).T
     for per_node in (False, True):
         found, distance = closest_pairs(
-            torch.randn(4, 2), Graph(edges, 4), 3, c=None, per_node=per_node
+            torch.randn(4, 2), Graph(edges, 4), 3, space=space_of(None), per_node=per_node
         )
         assert found.shape == (2, 0)
         assert distance.shape == (0,)
-    assert closest_pairs(torch.randn(1, 2), Graph(edges[:, :0], 1), 3, c=1.0)[0].shape == (2, 0)
+    assert closest_pairs(torch.randn(1, 2), Graph(edges[:, :0], 1), 3, space=space_of(1.0))[
+        0
+    ].shape == (2, 0)
 
 
 @pytest.mark.parametrize("per_node", [False, True])
 def test_blocks_and_threads_change_nothing(per_node, monkeypatch):
     graph, z = random_graph(60, 90), torch.randn(60, 3)
-    whole = closest_pairs(z, graph, 20, c=1.0, per_node=per_node)
-    monkeypatch.setattr(predict, "BLOCK", 60 * 7)
-    blocks = closest_pairs(z, graph, 20, c=1.0, per_node=per_node)
+    whole = closest_pairs(z, graph, 20, space=space_of(1.0), per_node=per_node)
+    monkeypatch.setattr(missing_links, "BLOCK", 60 * 7)
+    blocks = closest_pairs(z, graph, 20, space=space_of(1.0), per_node=per_node)
     threads = torch.get_num_threads()
     torch.set_num_threads(2)
     try:
-        shared = closest_pairs(z, graph, 20, c=1.0, per_node=per_node)
+        shared = closest_pairs(z, graph, 20, space=space_of(1.0), per_node=per_node)
     finally:
         torch.set_num_threads(threads)
     for other in (blocks, shared):
@@ -126,10 +129,10 @@ def test_blocks_and_threads_change_nothing(per_node, monkeypatch):
 
 def test_memory_does_not_grow_with_the_number_of_pairs():
     graph, z = random_graph(3000, 6000), torch.randn(3000, 4)
-    closest_pairs(z[:50], random_graph(50, 90), 5, c=1.0)
+    closest_pairs(z[:50], random_graph(50, 90), 5, space=space_of(1.0))
     tracemalloc.start()
     try:
-        closest_pairs(z, graph, 5, c=1.0, per_node=True)
+        closest_pairs(z, graph, 5, space=space_of(1.0), per_node=True)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -139,13 +142,13 @@ def test_memory_does_not_grow_with_the_number_of_pairs():
 @pytest.mark.parametrize("k", [0, -1, 2.0, True])
 def test_k_must_be_a_count(k):
     with pytest.raises(GraphError, match="whole number of at least 1"):
-        closest_pairs(torch.zeros(3, 2), random_graph(3, 2), k, c=None)
+        closest_pairs(torch.zeros(3, 2), random_graph(3, 2), k, space=space_of(None))
 
 
 @pytest.mark.parametrize("model", ["hgcn", "gcn", "hyp"])
 def test_top_links_have_the_probabilities_of_predict_links(model):
     run = quick_run(model=model)
-    pairs, probability = top_links(run, 12)
+    pairs, probability = run.top_links(12)
     torch.testing.assert_close(probability, run.predict_links(pairs), rtol=1e-4, atol=1e-6)
     assert bool((probability.diff() <= 0).all())
     every = torch.combinations(torch.arange(90)).T
@@ -159,7 +162,7 @@ def test_top_links_have_the_probabilities_of_predict_links(model):
 
 def test_link_scores_on_another_graph_hide_a_tenth_of_its_edges():
     run, graph = quick_run(), tree(70, seed=5)
-    scores = evaluate_on(run, graph)
+    scores = run.evaluate(graph)
     split = split_links(graph, val=0.0, test=0.1, seed=run.config.split_seed or 0)
     shown = graph.replace(edge_index=split.test.messages)
     assert split.test.negatives is not None

@@ -8,8 +8,8 @@ from torch import nn
 from hgcn.geometry import Curvature, distance
 from hgcn.models import HGCN, HNN, MLP, Encoder, EucMixed, Hyp, HypMixed
 from hgcn.models.optim import CombinedOptimizer
+from hgcn.names import AGGREGATIONS
 from hgcn.nn import FermiDirac
-from hgcn.nn.aggregation import AGGREGATIONS
 
 TREE = random_tree()
 
@@ -24,7 +24,7 @@ def test_every_layer_and_the_output_have_their_own_curvature(
     model: type[HGCN | HNN], layers: int
 ) -> None:
     encoder = model(FEATURES, 4, layers=layers, c=0.7)
-    assert len({id(curvature) for curvature in encoder.curvatures}) == layers + 1
+    assert len({id(space.curvature) for space in encoder.spaces}) == layers + 1
     assert trained_curvatures(encoder) == pytest.approx([0.7] * (layers + 1))
     TREE.train(encoder, steps=3, lr=0.1)
     assert len(set(trained_curvatures(encoder))) == layers + 1

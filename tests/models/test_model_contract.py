@@ -69,8 +69,8 @@ def test_shape_and_layers(name: str, options: dict[str, Any]) -> None:
     layers = encoder.encode_layers(TREE.x, TREE.edge_index)
     torch.testing.assert_close(layers[-1], z, rtol=0, atol=0)
     torch.testing.assert_close(encoder.encode(TREE.x, TREE.edge_index), z, rtol=0, atol=0)
-    assert len(layers) == len(encoder.curvatures)
-    assert encoder.curvatures[-1] is encoder.curvature
+    assert len(layers) == len(encoder.spaces)
+    assert encoder.spaces[-1] == encoder.space
     shallow = name in ("euc", "hyp")
     assert len(layers) - 1 == encoder.layers == (0 if shallow else options.get("layers", 2))
     assert all(h.shape == (NODES, DIM) for h in layers[1:])

@@ -10,11 +10,14 @@ import torch
 from hgcn.config import Config
 from hgcn.data.graph import csr_matrix
 from hgcn.errors import ConfigError, DataError, RunError
-from hgcn.runs.fit import fit, fit_seeds, summarise
-from hgcn.runs.run import load_run
+from hgcn.runs import checkpoint
+from hgcn.runs.fit import fit
+from hgcn.runs.folder import load_run
+from hgcn.runs.seeds import fit_seeds, summarise
 from hgcn.training.loop import train
-from hgcn.training.problem import Problem, choose, preset
-from hgcn.training.tasks import Task
+from hgcn.training.presets import preset
+from hgcn.training.problem import Problem, choose
+from hgcn.training.task import Task
 from small_graphs import QUICK, forest, quick_run, same_weights, tree, write_files
 
 # The package has a function of that name.
@@ -248,4 +251,4 @@ def test_seeds_are_trained_each_and_summarised(tmp_path, monkeypatch):
         fit_seeds(edges, 3, out=tmp_path / "other", dim=0)
     assert not (tmp_path / "other").exists()
     assert summarise([runs[0].metrics])["test"]["roc_auc"]["std"] == 0.0
-    assert fit_module.CHECKPOINT_SECONDS > 0
+    assert checkpoint.CHECKPOINT_SECONDS > 0

@@ -12,9 +12,9 @@ from safetensors.torch import load_file
 
 from hgcn import files
 from hgcn.errors import RunError
-from hgcn.runs import trees
+from hgcn.runs import checkpoint, trees
 from hgcn.runs.fit import fit, resume
-from hgcn.runs.run import load_run
+from hgcn.runs.folder import load_run
 from small_graphs import same_weights, tree, write_files
 
 # The package has a function of that name.
@@ -45,7 +45,7 @@ def stop_after(epoch):
 
 @pytest.fixture(autouse=True)
 def _every_epoch(monkeypatch):
-    monkeypatch.setattr(fit_module, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(checkpoint, "CHECKPOINT_SECONDS", 0.0)
     # The page takes longer than the training.
     monkeypatch.setattr(fit_module, "_draw", lambda run, folder: None)
 

@@ -11,7 +11,7 @@ from hgcn import files, geometry
 from hgcn.errors import ConfigError, GraphError, RunError
 from hgcn.runs import trees
 from hgcn.runs.fit import fit
-from hgcn.runs.run import SEALED, load_run
+from hgcn.runs.folder import SEALED, load_run
 from small_graphs import forest, quick_run, same_weights, tree, write_files
 
 # The package has a function of that name.

@@ -5,7 +5,8 @@ import torch
 
 from hgcn import geometry
 from hgcn.errors import GeometryError
-from hgcn.scenes.projection import align, distortion, principal_components, project
+from hgcn.nn.spaces import principal_plane, space_of
+from hgcn.scenes.projection import align, project, projection_loss
 
 
 def hidden_plane(n: int, d: int, *, c: float | None) -> torch.Tensor:
@@ -16,6 +17,10 @@ def hidden_plane(n: int, d: int, *, c: float | None) -> torch.Tensor:
         plane = plane / math.sqrt(c)
     axes, _ = torch.linalg.qr(torch.randn(d, d, generator=generator, dtype=torch.float64))
     return plane @ axes[:2]
+
+
+def lost_in(points, flat, c):
+    return projection_loss(points, space_of(c), flat, space_of(c))
 
 
 @pytest.mark.parametrize("c", [1.0, 0.3, None])
@@ -40,21 +45,21 @@ def test_stress_loses_less_than_principal_components(c):
     # Nodes of a positive orthant, as ReLU makes them.
     points = torch.randn(400, 10, generator=torch.Generator().manual_seed(1)).double().relu() * 1.5
     flat, lost = project(points, c=c)
-    start = distortion(points, principal_components(points), c=c)
-    cut = distortion(points, points @ torch.linalg.eigh(points.T @ points)[1][:, -2:], c=c)
+    start = lost_in(points, principal_plane(points), c)
+    cut = lost_in(points, points @ torch.linalg.eigh(points.T @ points)[1][:, -2:], c)
     assert lost.relative_error < 0.8 * start.relative_error
     assert lost.relative_error < 0.6 * cut.relative_error
     assert lost.correlation > start.correlation
     assert bool(flat.isfinite().all())
 
 
-def test_distortion_agrees_with_all_pairs():
+def test_the_loss_agrees_with_all_pairs():
     points = torch.randn(60, 5).double()
-    flat = principal_components(points)
+    flat = principal_plane(points)
     i, j = torch.triu_indices(60, 60, 1)
     true = geometry.distance(points[i], points[j], c=1.0)
     drawn = geometry.distance(flat[i], flat[j], c=1.0)
-    lost = distortion(points, flat, c=1.0)
+    lost = lost_in(points, flat, 1.0)
     expected = float(((drawn - true).abs() / true).mean())
     assert lost.relative_error == pytest.approx(expected, rel=0.05)
 

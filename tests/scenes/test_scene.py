@@ -40,8 +40,8 @@ def test_scene_of_a_graph(graph):
     assert scene.ids.tolist() == ["w", "x", "y", "z"]
     assert scene.edges.tolist() == [[0, 1, 2], [1, 2, 3]]
     assert [layer.title for layer in scene.layers] == ["Input", "Layer 1"]
-    assert scene.layers[0].distortion is not None
-    assert scene.layers[1].distortion is None
+    assert scene.layers[0].lost is not None
+    assert scene.layers[1].lost is None
     columns = scene.columns
     assert columns["label"].codes.tolist() == [0, 1, 1, -1]
     assert columns["prediction"].codes.tolist() == [0, 0, 1, 1]

@@ -6,10 +6,11 @@ from torch.nn import functional
 from hgcn.config import Config
 from hgcn.data.features import degree_features
 from hgcn.data.reading.arrays import as_features
-from hgcn.data.splits.draw import NodeSplit
+from hgcn.data.splits import NodeSplit
 from hgcn.errors import ConfigError
+from hgcn.training.links import LinkTask
+from hgcn.training.nodes import NodeTask, disagreement
 from hgcn.training.problem import Problem, choose
-from hgcn.training.tasks import LinkTask, NodeTask, disagreement
 from small_graphs import forest, tree
 
 SMALL = {"dim": 3, "model": "gcn"}
@@ -42,10 +43,15 @@ def generator(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
+def step_loss(task, epoch, generator):
+    (batch,) = task.batches(epoch, generator)
+    return task.loss(batch)
+
+
 def test_nothing_hidden_shows_and_asks_all_training_edges():
     task, seen = make(tree(), task="link", hidden_share=0.0)
-    task.loss(1, generator())
-    train = task.split.train
+    step_loss(task, 1, generator())
+    train = task.parts.train
     assert torch.equal(seen[0]["edges"], train.messages)
     count = train.positives.shape[1]
     assert torch.equal(seen[0]["pairs"][:, :count], train.positives)
@@ -55,10 +61,10 @@ def test_nothing_hidden_shows_and_asks_all_training_edges():
 @pytest.mark.parametrize("share", [0.01, 0.3, 0.95])
 def test_hidden_edges_carry_no_messages_and_all_others_do(share):
     task, seen = make(tree(), task="link", hidden_share=share, negatives=2.0)
-    every = keys(task.split.train.positives)
+    every = keys(task.parts.train.positives)
     counts = []
     for step in range(30):
-        task.loss(1, generator(step))
+        step_loss(task, 1, generator(step))
         pairs, edges = seen[-1]["pairs"], seen[-1]["edges"]
         hidden = keys(pairs[:, : pairs.shape[1] // 3])
         assert hidden
@@ -78,7 +84,7 @@ def test_loops_are_never_hidden_and_weights_stay_with_their_edges():
     task, seen = make(
         graph.replace(edge_index=edges, edge_weight=weight), task="link", hidden_share=0.5
     )
-    task.loss(1, generator())
+    step_loss(task, 1, generator())
     shown = seen[0]["edges"]
     assert int((shown[0] == shown[1]).sum()) == 90
     assert torch.equal(seen[0]["weight"], (shown.sum(0) + 1).float())
@@ -90,14 +96,14 @@ def test_in_a_directed_graph_both_ways_are_hidden_together():
     graph = tree().replace(edge_index=both, directed=True)
     task, seen = make(graph, task="link", hidden_share=0.5)
     for step in range(5):
-        task.loss(1, generator(step))
+        step_loss(task, 1, generator(step))
         pairs = seen[-1]["pairs"]
         assert not keys(pairs[:, : pairs.shape[1] // 2]) & keys(seen[-1]["edges"])
 
 
 def test_the_link_loss_is_the_cross_entropy_of_the_fermi_dirac_decoder():
     task, seen = make(tree(), task="link")
-    loss = task.loss(1, generator())
+    loss = step_loss(task, 1, generator())
     pairs = seen[0]["pairs"]
     z = task.predictor.encoder.encode(task.x, seen[0]["edges"], None)
     d2 = (z[pairs[0]] - z[pairs[1]]).square().sum(-1)
@@ -111,7 +117,7 @@ def test_validation_and_test_edges_carry_no_messages():
     task, seen = make(tree(), task="link")
     for part in ("val", "test"):
         task.metrics(part)
-        held = keys(task.split.val.positives) | keys(task.split.test.positives)
+        held = keys(task.parts.val.positives) | keys(task.parts.test.positives)
         assert not keys(seen[-1]["edges"]) & held
 
 
@@ -127,16 +133,16 @@ def test_parts_of_other_graphs_see_what_the_whole_union_would_show():
         logits, y = task.outputs(part)
         torch.testing.assert_close(logits, task.predictor.classes(whole[nodes]))
         assert torch.equal(y, graph.y[nodes])
-        seen = task._parts[part][0]
+        seen = task._parts[part].seen
         assert len(seen.x) == int(torch.isin(graph.graph_ids, graph.graph_ids[nodes]).sum())
 
 
 def test_the_regulariser_adds_the_loss_of_links():
     task, _ = make(tree(), task="node", link_regulariser=0.5)
     logits, y = task.outputs("train")
-    links = task.links.loss(1, generator(3))
+    links = step_loss(task.links, 1, generator(3))
     torch.testing.assert_close(
-        task.loss(1, generator(3)), functional.cross_entropy(logits, y) + 0.5 * links
+        step_loss(task, 1, generator(3)), functional.cross_entropy(logits, y) + 0.5 * links
     )
 
 
@@ -145,10 +151,12 @@ def test_pretraining_is_for_links_and_then_for_classes():
     assert task.warm_up == 4
     for epoch in (1, 4):
         torch.testing.assert_close(
-            task.loss(epoch, generator(3)), task.links.loss(epoch, generator(3))
+            step_loss(task, epoch, generator(3)), step_loss(task.links, epoch, generator(3))
         )
     logits, y = task.outputs("train")
-    torch.testing.assert_close(task.loss(5, generator(3)), functional.cross_entropy(logits, y))
+    torch.testing.assert_close(
+        step_loss(task, 5, generator(3)), functional.cross_entropy(logits, y)
+    )
 
 
 def test_pretraining_sees_the_training_graphs_only():
@@ -157,7 +165,7 @@ def test_pretraining_sees_the_training_graphs_only():
         task, _ = make(graph, task="node", pretrain=1, seed=seed)
         split = Problem(graph, task.config).split
         learnt = torch.unique(graph.graph_ids[split.train])
-        shown = torch.unique(graph.graph_ids[task.links.split.train.positives])
+        shown = torch.unique(graph.graph_ids[task.links.parts.train.positives])
         assert torch.equal(shown, learnt)
 
 
@@ -170,7 +178,7 @@ def test_class_weights_are_the_inverse_frequencies():
     losses = -logits.log_softmax(-1)[torch.arange(len(y)), y]
     per_node = torch.tensor([weight[k] for k in y.tolist()])
     expected = (losses * per_node).sum() / per_node.sum()
-    torch.testing.assert_close(task.loss(1, generator()), expected)
+    torch.testing.assert_close(step_loss(task, 1, generator()), expected)
 
 
 @pytest.mark.parametrize(("epoch", "weight"), [(4, 0.007), (53, 0.35), (103, 0.7), (900, 0.7)])
@@ -179,9 +187,10 @@ def test_consistency_adds_the_disagreement_of_all_nodes(epoch, weight):
     task, _ = make(tree(), task="node", consistency=0.7, feature_dropout=0.5, pretrain=3)
     task.predictor.train()
     torch.manual_seed(5)
-    loss = task.loss(epoch, generator())
+    loss = step_loss(task, epoch, generator())
     torch.manual_seed(5)
-    seen, nodes, y = task._parts["train"]
+    part = task._parts["train"]
+    seen, nodes, y = part.seen, part.nodes, part.classes
     encode, classes = task.predictor.encode, task.predictor.classes
     first, second = (classes(encode(seen.x, seen.edge_index)) for _ in range(2))
     p, q = first.softmax(-1), second.softmax(-1)
@@ -213,7 +222,7 @@ def test_degrees_are_counted_on_messages_only():
     problem = Problem(graph, choose(graph, Config(task="link", **SMALL)))
     task = problem.task(problem.predictor())
     assert isinstance(task, LinkTask)
-    degree = torch.bincount(task.split.train.messages[1], minlength=90)
+    degree = torch.bincount(task.parts.train.messages[1], minlength=90)
     torch.testing.assert_close(task.x[:, 1], degree.float().log1p())
 
 
@@ -222,7 +231,7 @@ def test_degrees_of_a_step_do_not_count_hidden_edges(graph):
     sparse = as_features(csr_matrix(graph.x.clamp_min(0.0).numpy()))
     for change in ({}, {"x": None}, {"x": sparse}):
         task, seen = make(graph.replace(**change), task="link", degree_features=True)
-        task.loss(1, generator())
+        step_loss(task, 1, generator())
         is_sparse = change.get("x") is sparse
         assert (seen[0]["x"].layout is torch.sparse_csr) == is_sparse
         x, edges = seen[0]["x"].to_dense(), seen[0]["edges"]

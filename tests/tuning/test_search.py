@@ -8,20 +8,21 @@ import torch
 from polars.testing import assert_frame_equal
 from scipy.sparse import csr_matrix
 
-from hgcn.config import MODEL_NAMES, Config
+from hgcn.config import Config
 from hgcn.data.graph import Graph
 from hgcn.data.reading.arrays import as_features
-from hgcn.data.splits.draw import split_links, split_nodes
+from hgcn.data.splits import split_links, split_nodes
 from hgcn.errors import ConfigError, RunError
 from hgcn.models import options_of
 from hgcn.models.predictor import MODEL_OPTIONS
+from hgcn.names import MODELS, TASKS
 from hgcn.runs.fit import fit
+from hgcn.training.links import LinkTask
+from hgcn.training.nodes import NodeTask
 from hgcn.training.problem import Problem, choose
-from hgcn.training.tasks import LinkTask, NodeTask
 from hgcn.tuning import trial as search_trial
 from hgcn.tuning.search import search
 from hgcn.tuning.space import Range, make_space, parse_space
-from hgcn.tuning.trial import without_test
 
 QUICK = {"epochs": 8, "dim": 4, "eval_every": 2}
 SPACE = {"lr": {"low": 1e-3, "high": 5e-2, "log": True}, "aggregation": ["local", "origin"]}
@@ -102,7 +103,7 @@ def test_ranges_hold_what_they_say():
     assert ranges["layers"] == Range(1, 4, whole=True)
 
 
-@pytest.mark.parametrize("model", MODEL_NAMES)
+@pytest.mark.parametrize("model", MODELS)
 @pytest.mark.parametrize("task", ["link", "node"])
 def test_the_default_space_fits_every_model(model, task):
     graph, config = tree(), Config(model=model, task=task)
@@ -171,7 +172,7 @@ def test_all_faults_of_a_space_are_told_at_once(tmp_path):
 def test_the_test_part_is_taken_away(task, graphs):
     graph = tree(30, graphs)
     split = split_links(graph, val=0.3, test=0.3) if task == "link" else split_nodes(graph)
-    blind = without_test(split)
+    blind = TASKS[task].without_test(split)
     if task == "link":
         assert split.test.positives.numel() > 0
         assert blind.test.positives.numel() == blind.test.negatives.numel() == 0

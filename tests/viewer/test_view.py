@@ -13,9 +13,10 @@ import torch
 from hgcn import viewer
 from hgcn.cli import main
 from hgcn.errors import ConfigError
+from hgcn.runs import pictures
 from hgcn.runs.fit import fit
-from hgcn.runs.run import Run, load_run
-from hgcn.scenes import from_run
+from hgcn.runs.folder import load_run
+from hgcn.runs.run import Run
 
 EDGES = "\n".join(["source,target", *(f"p{k},p{(k - 1) // 2}" for k in range(1, 31))])
 SETTINGS = {"dim": 3, "epochs": 10, "eval_every": 5}
@@ -141,7 +142,7 @@ def test_a_page_that_fails_loses_no_run(
     def fail(*_: object) -> None:
         raise ZeroDivisionError("no picture.")
 
-    monkeypatch.setattr(from_run, "write_page", fail)
+    monkeypatch.setattr(pictures, "write_page", fail)
     with pytest.warns(UserWarning, match=r"disk.html cannot be drawn: no picture\..*hgcn view"):
         run = fit(folder / "tree.csv", task="link", out=tmp_path / "run", **SETTINGS)
     assert isinstance(run, Run)
@@ -153,10 +154,10 @@ def test_large_graphs_get_no_page_at_once(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = load_run(folder / "hgcn")
-    monkeypatch.setattr(from_run, "MOST_NODES_AT_ONCE", 30)
-    assert from_run.write_run_page(tmp_path / "disk.html", run) is None
-    monkeypatch.setattr(from_run, "MOST_NODES_AT_ONCE", 31)
-    assert from_run.write_run_page(tmp_path / "disk.html", run) == tmp_path / "disk.html"
+    monkeypatch.setattr(pictures, "MOST_NODES_AT_ONCE", 30)
+    assert pictures.write_run_page(tmp_path / "disk.html", run) is None
+    monkeypatch.setattr(pictures, "MOST_NODES_AT_ONCE", 31)
+    assert pictures.write_run_page(tmp_path / "disk.html", run) == tmp_path / "disk.html"
 
 
 def test_view_from_python(folder: Path, tmp_path: Path, opened: list[str]) -> None:
@@ -165,7 +166,7 @@ def test_view_from_python(folder: Path, tmp_path: Path, opened: list[str]) -> No
     page = run.view()
     assert page == tmp_path / "gcn" / "disk.html"
     assert opened == [page.as_uri()]
-    run.path = None
+    del run._kept["path"]
     with pytest.raises(ConfigError, match="this run has no folder"):
         run.view()
     assert run.view(tmp_path / "page.html", open=False) == tmp_path / "page.html"

@@ -10,6 +10,8 @@ from hgcn.config import TYPES, Config
 from hgcn.errors import ConfigError
 
 NOT_FLAGS = ("source",)
+FEW = 4
+"""So many choices of a setting are shown beside its flag, more of them in its help."""
 
 
 def add_settings(parser: argparse.ArgumentParser) -> None:
@@ -24,7 +26,10 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
             group = groups[facts["group"]] = parser.add_argument_group(f"{facts['group']} settings")
         flag = "--" + setting.name.replace("_", "-")
         default = setting.default
+        choices = () if facts["choices"] is None else tuple(facts["choices"])
         text = facts["help"].replace("%", "%%")
+        if len(choices) > FEW:
+            text += f": {', '.join(choices)}"
         if default is not None:
             shown = str(default).lower() if isinstance(default, bool) else default
             text += f" ({shown})"
@@ -33,9 +38,9 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
                 flag, action=argparse.BooleanOptionalAction, default=argparse.SUPPRESS, help=text
             )
             continue
-        metavar = "|".join(facts["choices"]) if len(facts["choices"]) in range(1, 5) else None
-        if metavar is None:
-            metavar = {int: "N", float: "X", str: "NAME"}[TYPES[setting.name]]
+        metavar = {int: "N", float: "X", str: "NAME"}[TYPES[setting.name]]
+        if 0 < len(choices) <= FEW:
+            metavar = "|".join(choices)
         group.add_argument(flag, default=argparse.SUPPRESS, help=text, metavar=metavar)
 
 

@@ -106,8 +106,8 @@ class LinkTask(Task):
         config: Config,
     ) -> None:
         super().__init__(graph, split, features, predictor, config)
-        self._split = split
-        self._x = features(graph, _visible(split))
+        self.parts = split
+        self.x = features(graph, _visible(split))
         self._inputs: dict[str, Input] = {}
         self._numbers: dict[str, Tensor | None] = {}
         self._pairs: dict[str, tuple[Tensor, Tensor]] = {}
@@ -118,10 +118,10 @@ class LinkTask(Task):
 
     def _prepare(self, name: str, part: LinkPart) -> None:
         """Put what a part shows and asks on the device, in a numbering of its own nodes."""
-        if name != "train" and part.messages is self._split.train.messages:
+        if name != "train" and part.messages is self.parts.train.messages:
             seen, number = self._inputs["train"], self._numbers["train"]
         else:
-            seen, number = Input(self._x, part.messages, part.message_weight), None
+            seen, number = Input(self.x, part.messages, part.message_weight), None
             if part.nodes is not None:
                 seen, number = seen.within(part.nodes)
             seen = seen.to(self.device, self.dtype)
@@ -149,7 +149,7 @@ class LinkTask(Task):
             seen = self._without(hidden)
             positives = positives[:, hidden[self._unit_of_positive]]
         count = max(1, round(config.negatives * positives.shape[1]))
-        negatives = self._numbered("train", self._split.sample_negatives(count, generator))
+        negatives = self._numbered("train", self.parts.sample_negatives(count, generator))
         yield LinkBatch(seen, positives, negatives)
 
     def _without(self, hidden: Tensor) -> Input:
@@ -162,7 +162,7 @@ class LinkTask(Task):
         edges = torch.stack([ends.index_select(0, shown) for ends in seen.edge_index])
         x = seen.x
         if self.config.degree_features:
-            directed = self._split.non_edges.directed
+            directed = self.parts.non_edges.directed
             x = replace_last_columns(x, degree_features(edges, len(x), directed=directed))
         return Input(x, edges, None if weight is None else weight[shown])
 

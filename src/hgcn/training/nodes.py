@@ -137,13 +137,13 @@ class NodeTask(Task):
     ) -> None:
         super().__init__(graph, split, features, predictor, config)
         self.warm_up = config.pretrain
-        self._links: LinkTask | None = None
+        self.links: LinkTask | None = None
         if config.pretrain or config.link_regulariser:
             # Links are learnt on the graphs that classes are learnt on.
             own = _with_parts(graph, split) if split.inductive else graph
             link_split = split_links(own, seed=config.seed_of_split)
             settings = config.replace(select=None)
-            self._links = LinkTask(own, link_split, features, predictor, settings)
+            self.links = LinkTask(own, link_split, features, predictor, settings)
         whole = Input(features(graph), graph.edge_index, graph.edge_weight)
         shared = None if split.inductive else whole.to(self.device, self.dtype)
         self._parts = {name: self._part(getattr(split, name), whole, shared) for name in PARTS}
@@ -166,17 +166,17 @@ class NodeTask(Task):
         config = self.config
         warm = epoch <= self.warm_up
         links = None
-        if self._links is not None and (warm or config.link_regulariser):
-            links = next(self._links.batches(epoch, generator))
+        if self.links is not None and (warm or config.link_regulariser):
+            links = next(self.links.batches(epoch, generator))
         ramp = min(1.0, (epoch - self.warm_up) / RAMP)
         yield NodeBatch(None if warm else self._parts["train"], ramp * config.consistency, links)
 
     def loss(self, batch: NodeBatch) -> Tensor:
         """Cross-entropy of the training nodes, disagreement, and the loss of link prediction."""
         loss = None if batch.part is None else self._class_loss(batch.part, batch.agreement)
-        if batch.links is None or self._links is None:
+        if batch.links is None or self.links is None:
             return torch.zeros(()) if loss is None else loss
-        links = self._links.loss(batch.links)
+        links = self.links.loss(batch.links)
         return links if loss is None else loss + self.config.link_regulariser * links
 
     def _class_loss(self, part: NodePart, agreement: float) -> Tensor:
