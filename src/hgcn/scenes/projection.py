@@ -76,6 +76,7 @@ def project(
     return found.points, found.lost
 
 
+@torch.no_grad()
 def project_to_plane(
     points: Tensor, space: Space, *, edges: Tensor | None = None, seed: int = 0
 ) -> Projection:

@@ -1,0 +1,105 @@
+"""Open tables of choices, and packages that add to them."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from hgcn import names, registry
+from hgcn.config import Config
+from hgcn.errors import ConfigError
+from hgcn.registry import Registry
+
+TABLES = [table for table in vars(names).values() if isinstance(table, Registry)]
+PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
+
+
+def test_choices_are_kept_in_order_and_found() -> None:
+    table: Registry[Any] = Registry("thing", {"one": "math:pi"})
+    table.register("two", 2)
+    assert list(table) == ["one", "two"]
+    assert (table["one"], table["two"], len(table)) == (pytest.approx(3.14159, abs=1e-5), 2, 2)
+    assert "three" not in table
+    with pytest.raises(KeyError):
+        table["three"]
+    with pytest.raises(ConfigError, match=r"Expected `thing` to be one of 'one', 'two', got 'tow'"):
+        table.find("tow")
+
+
+@pytest.mark.parametrize("name", ["one", "Two", "", "a b", 3])
+def test_a_name_that_is_taken_or_none_is_refused(name: Any) -> None:
+    table: Registry[Any] = Registry("thing", {"one": "math:pi"})
+    with pytest.raises(ConfigError, match="name"):
+        table.register(name, 1)
+    assert list(table) == ["one"]
+
+
+@pytest.mark.parametrize("table", TABLES, ids=lambda table: table.what)
+def test_every_address_leads_somewhere(table: Registry[Any]) -> None:
+    assert len(table) > 1
+    for name in table:
+        assert callable(table[name]) or hasattr(table[name], "apply")
+
+
+def test_what_is_registered_is_a_setting(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="`model` to be one of"):
+        Config(model="mine")
+    monkeypatch.setitem(names.MODELS._entries, "mine", object)
+    assert Config(model="mine").model == "mine"
+
+
+def test_a_plugin_that_fails_is_named_and_the_others_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    def entry_points(group: str) -> list[Any]:
+        def fine() -> None:
+            called.append(group)
+
+        def broken() -> None:
+            raise ImportError("no module named numbers_of_mine")
+
+        return [
+            SimpleNamespace(name="bad", value="bad:register", load=lambda: broken),
+            SimpleNamespace(name="good", value="good:register", load=lambda: fine),
+        ]
+
+    called: list[str] = []
+    monkeypatch.setattr(registry, "_loaded", False)
+    monkeypatch.setattr("importlib.metadata.entry_points", entry_points)
+    with pytest.warns(UserWarning, match=r"plugin 'bad' \(bad:register\) .*numbers_of_mine"):
+        assert "hgcn" in list(names.MODELS)
+    assert called == ["hgcn.plugins"]
+    assert "nothing" not in names.MODELS
+    assert called == ["hgcn.plugins"]  # once in a process
+
+
+def test_the_plugin_of_the_documents_works(tmp_path: Path) -> None:
+    """Installed as a package would be: a module, and metadata with an entry point."""
+    code = PAGE.read_text(encoding="utf-8").split("<!-- begin plugin -->")[1].split("```")[1]
+    code = code.removeprefix("python\n")
+    assert len(code.strip().splitlines()) < 45
+    (tmp_path / "my_graphs.py").write_text(code)
+    about = tmp_path / "my_graphs-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: my-graphs\nVersion: 1.0\n")
+    (about / "entry_points.txt").write_text("[hgcn.plugins]\nmy_graphs = my_graphs:register\n")
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+    def hgcn(*words: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-m", "hgcn", *words], cwd=tmp_path, capture_output=True, text=True,
+            env={**os.environ, "PYTHONPATH": path}, check=False,
+        )  # fmt: skip
+
+    quick = ("--epochs", "4", "--dim", "2", "--quiet")
+    for name, settings in {
+        "model": ("--model", "degrees"),
+        "aggregation": ("--aggregation", "plain"),
+    }.items():
+        done = hgcn("train", "ring", *settings, *quick, "--out", name)
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
+        assert hgcn("evaluate", name).returncode == 0
+    assert "degrees" in hgcn("train", "--help").stdout
+    assert "ring" in hgcn("datasets").stdout
