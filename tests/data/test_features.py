@@ -1,4 +1,5 @@
 import math
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -19,9 +20,10 @@ from hgcn.data import (
     read,
     standardise,
 )
-from hgcn.data.features import append_columns, replace_last_columns
-from hgcn.data.reading.arrays import as_features
-from hgcn.models.linear import product
+from hgcn.data.features import LOG, ROW, STANDARD, UNCHANGED
+from hgcn.data.sparse import as_features, select_rows
+from hgcn.errors import GraphError
+from hgcn.names import NORMALISATIONS
 
 PEOPLE = """id,age,colour,height
 a,1,red,
@@ -144,20 +146,33 @@ def test_other_nodes_do_not_change_the_scale() -> None:
     assert first.x[:2].flatten().tolist() == second.x[:2].flatten().tolist() == [-1.0, 1.0]
 
 
-@pytest.mark.parametrize("full", [0.0, 0.3, 1.0])
-def test_columns_are_added_and_replaced_whether_features_are_sparse_or_not(full: float) -> None:
-    generator = torch.Generator().manual_seed(0)
-    dense = torch.rand(7, 5, generator=generator) * (torch.rand(7, 5, generator=generator) < full)
-    more = torch.rand(7, 3, generator=generator) * torch.tensor([1.0, 0.0, 1.0])
-    for x in (dense, as_features(sparse.csr_matrix(dense.numpy()))):
-        wide = append_columns(x, more)
-        other = replace_last_columns(wide, more + 1)
-        assert wide.layout is other.layout is x.layout
-        torch.testing.assert_close(wide.to_dense(), torch.cat((dense, more), dim=1))
-        torch.testing.assert_close(other.to_dense(), torch.cat((dense, more + 1), dim=1))
-        # What the kernels read is what is stored.
-        weight = torch.rand(4, 8, generator=generator)
-        torch.testing.assert_close(product(other, weight), other.to_dense() @ weight.T)
+@pytest.mark.parametrize("is_sparse", [False, True])
+@given(x=matrices)
+def test_normalisations_do_what_the_functions_of_graphs_do(is_sparse: bool, x: np.ndarray) -> None:
+    graph, nodes = graph_with(x, is_sparse), torch.arange(1 + len(x) // 2)
+    assert graph.x is not None
+    expected = {
+        "none": graph,
+        "row": normalise_rows(graph),
+        "log": log_features(graph),
+        "standard": standardise(graph, nodes),
+    }
+    assert set(expected) == set(NORMALISATIONS)
+    for name, other in expected.items():
+        normalisation = NORMALISATIONS[name]
+        statistics = normalisation.fit(select_rows(graph.x, nodes))
+        assert len(statistics) == (2 if name == "standard" else 0)
+        scaled = graph.replace(x=normalisation.apply(graph.x, *statistics))
+        np.testing.assert_array_equal(result(scaled, is_sparse), result(other, is_sparse))
+
+
+def test_normalisations_are_values() -> None:
+    for normalisation in (UNCHANGED, ROW, STANDARD, LOG):
+        assert pickle.loads(pickle.dumps(normalisation)) == normalisation
+        with pytest.raises(AttributeError):
+            normalisation.scale = None  # type: ignore[misc, assignment]
+    with pytest.raises(GraphError, match="at least one row"):
+        STANDARD.fit(torch.empty(0, 3))
 
 
 def test_default_features_are_constant_and_degree() -> None:
@@ -178,14 +193,3 @@ def test_degree_of_a_directed_graph_counts_both_ends() -> None:
     graph = default_features(read(([0, 1], [1, 2]), directed=True))
     assert graph.x is not None
     torch.testing.assert_close(graph.x[:, 1].exp() - 1, torch.tensor([1.0, 2.0, 1.0]))
-
-
-@pytest.mark.parametrize("convert", [torch.tensor, np.array, sparse.csr_array, sparse.coo_array])
-def test_features_from_anything(convert: object) -> None:
-    values = [[0.0, 1.0], [2.0, 0.0], [0.0, 0.0]]
-    x = as_features(convert(values))  # type: ignore[operator]
-    assert x.dtype == torch.float32
-    assert x.to_dense().tolist() == values
-    coo = as_features(torch.tensor(values, dtype=torch.float64).to_sparse_coo())
-    assert coo.layout == torch.sparse_csr
-    assert coo.to_dense().tolist() == values

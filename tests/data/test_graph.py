@@ -1,13 +1,16 @@
 import copy
 import pickle
 import warnings
+from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from scipy import sparse
 
-from hgcn.data import Graph
-from hgcn.data.graph import count, csr_matrix, select_rows
+from hgcn.data import Graph, combine, load
+from hgcn.data.clean import count
+from hgcn.data.sparse import as_features, csr_matrix
 from hgcn.errors import GraphError
 
 
@@ -59,10 +62,10 @@ def test_pairs_are_each_edge_once() -> None:
     assert directed.pairs().tolist() == [[0, 1, 1, 2], [1, 0, 2, 1]]
 
 
-@pytest.mark.parametrize("sparse", [False, True])
-def test_subgraph_renumbers_everything(sparse: bool) -> None:
+@pytest.mark.parametrize("is_sparse", [False, True])
+def test_subgraph_renumbers_everything(is_sparse: bool) -> None:
     x = torch.arange(8.0).view(4, 2)
-    graph = small(x=sparse_copy(x) if sparse else x)
+    graph = small(x=as_features(sparse.csr_array(x)) if is_sparse else x)
     part = graph.subgraph(torch.tensor([2, 1]))
     assert part.ids.tolist() == ["c", "b"]
     assert part.edge_index.tolist() == [[1, 0], [0, 1]]
@@ -85,30 +88,96 @@ def test_subgraph_takes_a_mask() -> None:
     assert small().subgraph(mask).ids.tolist() == ["b", "c"]
 
 
-def sparse_copy(x: torch.Tensor) -> torch.Tensor:
-    row, column = x.nonzero(as_tuple=True)
-    start = torch.cat((torch.zeros(1), torch.bincount(row, minlength=len(x)).cumsum(0))).long()
-    return csr_matrix(start, column, x[row, column], (x.shape[0], x.shape[1]))
+def all_different() -> Graph:
+    """A graph of which every field has a value."""
+    return small(
+        x=as_features(sparse.csr_array(np.diag([1.0, 2, 3, 4]))),
+        graph_ids=torch.tensor([0, 0, 0, 1]),
+        split={"train": torch.tensor([0, 2]), "val": torch.tensor([1])},
+        class_names=("red", "blue"),
+        ratios=(0.5, 0.3, 0.2),
+    )
 
 
-def test_rows_of_a_sparse_matrix() -> None:
-    x = torch.tensor([[0.0, 1.0], [0.0, 0.0], [2.0, 3.0]])
-    rows = torch.tensor([2, 1, 2, 0])
-    picked = select_rows(sparse_copy(x), rows)
-    assert picked.layout == torch.sparse_csr
-    torch.testing.assert_close(picked.to_dense(), x[rows])
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"edge_index": torch.tensor([[0, 2, 1, 2], [2, 0, 2, 1]])},
+        {"num_nodes": 5, "graph_ids": torch.tensor([0, 0, 0, 1, 1])},
+        {"x": None},
+        {"x": torch.diag(torch.tensor([1.0, 2, 3, 5]))},
+        {"x": as_features(sparse.csr_array(np.diag([1.0, 2, 3, 5])))},
+        {"x": as_features(sparse.csr_array(np.eye(4, 5) * [1, 2, 3, 4, 5]))},
+        {"y": None},
+        {"y": torch.tensor([0, 1, 0, -1])},
+        {"class_names": ("red", "blue", "green")},
+        {"edge_weight": None},
+        {"edge_weight": torch.tensor([1.0, 1.0, 2.0, 3.0])},
+        {"directed": True},
+        {"ids": np.array(["a", "b", "c", "e"])},
+        {"graph_ids": None},
+        {"graph_ids": torch.tensor([1, 1, 1, 0])},
+        {"split": None},
+        {"split": {"train": torch.tensor([0, 2]), "test": torch.tensor([1])}},
+        {"split": {"train": torch.tensor([0, 3]), "val": torch.tensor([1])}},
+        {"split": {"train": torch.tensor([0]), "val": torch.tensor([2, 1])}},
+        {"ratios": None},
+        {"ratios": (0.5, 0.2, 0.3)},
+    ],
+)
+def test_each_field_that_can_change_a_training_changes_the_fingerprint(
+    change: dict[str, Any],
+) -> None:
+    graph = all_different()
+    if change.get("num_nodes") == 5:
+        rows = {"x": None, "y": None, "ids": None, "columns": {}}
+        graph, change = graph.replace(**rows), change | rows
+    assert graph.replace(**change).fingerprint() != graph.fingerprint()
 
 
-def test_fingerprint_tells_data_apart() -> None:
-    prints = {
-        small().fingerprint(),
-        small(x=torch.zeros(4, 2)).fingerprint(),
-        small(y=None).fingerprint(),
-        small(ids=np.array(["a", "b", "c", "e"])).fingerprint(),
-        small(edge_weight=None).fingerprint(),
-    }
-    assert len(prints) == 5
-    assert small().fingerprint() == small(name="other", notes=("read",)).fingerprint()
+def test_equal_data_have_equal_fingerprints() -> None:
+    graph = all_different()
+    x = graph.x
+    assert x is not None
+    for change in (
+        {},
+        {"name": "other", "notes": ("read",), "columns": {}},
+        {"class_names": ("one", "two"), "feature_names": ("a", "b", "c", "d")},
+        {"split": {"val": torch.tensor([1]), "train": torch.tensor([2, 0])}},
+        {"split": {"train": torch.tensor([0, 2], dtype=torch.int32), "val": torch.tensor([1])}},
+        {"ratios": [0.5, 0.3, 0.2]},
+        {
+            "x": csr_matrix(
+                x.crow_indices().int(), x.col_indices().int(), x.values().clone(), x.shape
+            )
+        },
+        {"edge_index": graph.edge_index.t().contiguous().t()},
+    ):
+        assert graph.replace(**change).fingerprint() == graph.fingerprint()
+
+
+def test_a_graph_is_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, other = small(), small(y=None)
+    first = graph.fingerprint()
+    monkeypatch.setattr("hgcn.data.graph.hashlib.sha256", None)
+    assert graph.fingerprint() == first
+    with pytest.raises(TypeError):
+        other.fingerprint()
+
+
+def test_ratios_are_kept() -> None:
+    graph = small(ratios=(0.3, 0.1, 0.6))
+    for copied in (
+        graph.replace(name="other"),
+        graph.subgraph(torch.tensor([2, 1])),
+        pickle.loads(pickle.dumps(graph)),
+        copy.deepcopy(graph),
+        Graph.from_pyg(graph.to_pyg()),
+        combine([graph, graph]),
+        load(graph),
+    ):
+        assert copied.ratios == (0.3, 0.1, 0.6)
+    assert combine([graph, small()]).ratios is None
 
 
 @pytest.mark.parametrize(
@@ -134,6 +203,9 @@ def test_fingerprint_tells_data_apart() -> None:
         ({"split": {"train": torch.tensor([4])}}, r"0\.\.3"),
         ({"graph_ids": torch.tensor([0, 0, 1, 1])}, "inside one graph"),
         ({"graph_ids": torch.tensor([-1, -1, -1, 0])}, "graph_ids"),
+        ({"ratios": (0.5, 0.5)}, "three shares"),
+        ({"ratios": (0.5, 0.5, 0.5)}, "add up to 1"),
+        ({"ratios": (-0.5, 0.5, 0.5)}, r"shares in 0\.\.1"),
     ],
 )
 def test_what_is_no_graph_is_refused(fields: dict[str, object], message: str) -> None:

@@ -50,9 +50,8 @@ def test_find_agrees_with_a_dictionary(
 
     position, there = find(found, keys(make(rows(asked), library), n, unordered=unordered))
     assert isinstance(position, torch.Tensor if library == "torch" else np.ndarray)
-    answers = [
-        at if yes else None for at, yes in zip(position.tolist(), there.tolist(), strict=True)
-    ]
+    found_at = zip(position.tolist(), there.tolist(), strict=True)
+    answers = [at if is_there else None for at, is_there in found_at]
     assert answers == [expected.get(canonical(pair)) for pair in asked]
     if expected:
         assert all(0 <= at < len(expected) for at in position.tolist())

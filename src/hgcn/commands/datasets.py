@@ -14,6 +14,21 @@ examples:
 A data set that is not here is downloaded when it is first used.
 """
 
+FACTS = (
+    "name",
+    "description",
+    "nodes",
+    "edges",
+    "features",
+    "classes",
+    "graphs",
+    "licence",
+    "source",
+    "tasks",
+    "delta",
+)
+"""What the JSON says of each data set, beside whether it is present."""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
@@ -25,8 +40,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the table."""
-    from dataclasses import asdict
-
     from rich import box
     from rich.table import Table
 
@@ -40,7 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
             raise DataError(one_of("NAME", name, DATASETS))
     chosen = [DATASETS[name] for name in arguments.names or DATASETS]
     if arguments.json:
-        rows = [asdict(dataset) | {"present": is_present(dataset.name)} for dataset in chosen]
+        rows = [
+            {fact: getattr(dataset, fact) for fact in FACTS} | {"present": is_present(dataset.name)}
+            for dataset in chosen
+        ]
         print(json.dumps(rows, indent=2))
         return 0
     table = Table(box=box.SIMPLE_HEAD)

@@ -1,5 +1,6 @@
 """Graphs: reading, checking, datasets, simulators, splits and hyperbolicity."""
 
+from hgcn.data.convert import as_graph
 from hgcn.data.datasets.generators import (
     balanced_tree,
     barabasi_albert,
@@ -13,7 +14,6 @@ from hgcn.data.features import default_features, log_features, normalise_rows, s
 from hgcn.data.graph import Graph
 from hgcn.data.gromov.report import Hyperbolicity, hyperbolicity
 from hgcn.data.loading import load
-from hgcn.data.reading.convert import as_graph
 from hgcn.data.reading.many import combine
 from hgcn.data.reading.source import read
 from hgcn.data.reading.tables import Table

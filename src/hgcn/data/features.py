@@ -2,14 +2,46 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from hgcn.data.graph import Graph, csr_matrix, select_rows
-from hgcn.data.reading.convert import as_graph
+from hgcn.data.convert import as_graph
+from hgcn.data.graph import Graph
+from hgcn.data.sparse import (
+    append_columns,
+    entry_rows,
+    is_csr,
+    last_entries,
+    select_rows,
+    stored_values,
+    with_values,
+)
 from hgcn.errors import GraphError
+
+# append_columns is here until training takes it from hgcn.data.sparse.
+__all__ = [
+    "DEGREE_NAMES",
+    "LOG",
+    "ROW",
+    "STANDARD",
+    "UNCHANGED",
+    "Normalisation",
+    "append_columns",
+    "column_scales",
+    "default_features",
+    "degree_features",
+    "divide_rows",
+    "log_features",
+    "logarithm",
+    "normalise_rows",
+    "replace_last_columns",
+    "scale_columns",
+    "standardise",
+]
 
 MAX_DEGREE = 5
 
@@ -33,38 +65,16 @@ DEGREE_NAMES = (
 """The columns of :func:`degree_features`."""
 
 
-def append_columns(x: Tensor, more: Tensor) -> Tensor:
-    """A matrix with more columns; a CSR matrix stays one, and stores each of their entries."""
-    if x.layout != torch.sparse_csr:
-        return torch.cat((x, more), dim=1)
-    (rows, columns), width = x.shape, more.shape[1]
-    crow = x.crow_indices() + width * torch.arange(rows + 1, device=x.device)
-    column, values = x.col_indices().long(), x.values().to(more.dtype)
-    new_column = column.new_empty(int(crow[-1]))
-    new_values = values.new_empty(int(crow[-1]))
-    last = _last_entries(crow, width)
-    old = torch.ones_like(new_column, dtype=torch.bool).index_fill_(0, last.flatten(), False)
-    new_column[old], new_values[old] = column, values
-    new_column[last] = torch.arange(columns, columns + width, device=x.device)
-    new_values[last] = more
-    return csr_matrix(crow, new_column, new_values, (rows, columns + width))
-
-
 def replace_last_columns(x: Tensor, new: Tensor) -> Tensor:
     """A matrix with other last columns; in a CSR matrix all their entries must be stored."""
     width = new.shape[1]
-    if x.layout != torch.sparse_csr:
+    if not is_csr(x):
         return torch.cat((x[:, :-width], new.to(x)), dim=1)
-    from hgcn.kernels.csr import with_values  # Numba takes a while to import
+    from hgcn.kernels.csr import with_values as same_pattern  # Numba takes a while to import
 
     values = x.values().clone()
-    values[_last_entries(x.crow_indices(), width)] = new.to(values)
-    return with_values(x, values)
-
-
-def _last_entries(crow: Tensor, width: int) -> Tensor:
-    """Where the last entries of each row of a CSR matrix are stored."""
-    return crow[1:, None] + torch.arange(-width, 0, device=crow.device)
+    values[last_entries(x.crow_indices(), width)] = new.to(values)
+    return same_pattern(x, values)
 
 
 def default_features(graph: Any) -> Graph:
@@ -91,17 +101,17 @@ def default_features(graph: Any) -> Graph:
 
 def divide_rows(x: Tensor) -> Tensor:
     """Divide each row by the sum of the sizes of its entries; a row of zeros stays."""
-    if x.layout != torch.sparse_csr:
+    if not is_csr(x):
         return x / _or_one(x.abs().sum(dim=1, keepdim=True))
-    row = torch.arange(len(x)).repeat_interleave(x.crow_indices().diff())
+    row = entry_rows(x)
     total = torch.zeros(len(x)).index_add_(0, row, x.values().abs())
-    return _with_values(x, x.values() / _or_one(total)[row])
+    return with_values(x, x.values() / _or_one(total)[row])
 
 
 def logarithm(x: Tensor) -> Tensor:
     """Take the logarithm of one plus the size of each entry, and keep its sign."""
-    values = x.values() if x.layout == torch.sparse_csr else x
-    return _with_values(x, values.sign() * values.abs().log1p())
+    values = stored_values(x)
+    return with_values(x, values.sign() * values.abs().log1p())
 
 
 def column_scales(x: Tensor) -> tuple[Tensor, Tensor]:
@@ -113,21 +123,71 @@ def column_scales(x: Tensor) -> tuple[Tensor, Tensor]:
 
 def scale_columns(x: Tensor, mean: Tensor, scale: Tensor) -> Tensor:
     """Subtract a mean from each column and divide by a scale; sparse features are not centred."""
-    if x.layout != torch.sparse_csr:
+    if not is_csr(x):
         return ((x - mean) / scale).float()
-    return _with_values(x, (x.values() / scale[x.col_indices()]).float())
+    return with_values(x, (x.values() / scale[x.col_indices()]).float())
+
+
+def _unchanged(x: Tensor) -> Tensor:
+    return x
+
+
+@dataclass(frozen=True)
+class Normalisation:
+    """A way to scale features: statistics of some rows, and what is done to all rows with them.
+
+    Example:
+        >>> import torch
+        >>> x = torch.tensor([[1.0, 5.0], [3.0, 5.0], [9.0, 6.0]])
+        >>> STANDARD.apply(x, *STANDARD.fit(x[:2]))
+        tensor([[-1.,  0.],
+                [ 1.,  0.],
+                [ 7.,  1.]])
+
+    Args:
+        scale: the function of a matrix and of its statistics that scales the matrix.
+        statistics: the function of the training rows that finds the statistics; none by default.
+    """
+
+    scale: Callable[..., Tensor]
+    statistics: Callable[[Tensor], tuple[Tensor, ...]] | None = None
+
+    def fit(self, x: Tensor) -> tuple[Tensor, ...]:
+        """Find the statistics of the training rows, to be handed to :meth:`apply`."""
+        if self.statistics is None:
+            return ()
+        if not len(x):
+            raise GraphError("Expected at least one row of features to fit on, got none.")
+        return self.statistics(x)
+
+    def apply(self, x: Tensor, *statistics: Tensor) -> Tensor:
+        """Scale features, with the statistics that :meth:`fit` found."""
+        return self.scale(x, *statistics)
+
+
+UNCHANGED = Normalisation(_unchanged)
+"""Features as they are."""
+
+ROW = Normalisation(divide_rows)
+"""Each row divided by the sum of the sizes of its entries."""
+
+STANDARD = Normalisation(scale_columns, column_scales)
+"""Each column with mean 0 and deviation 1 over the training rows; sparse ones are not centred."""
+
+LOG = Normalisation(logarithm)
+"""The logarithm of one plus the size of each entry, with its sign."""
 
 
 def normalise_rows(graph: Any) -> Graph:
     """Divide the features of each node by the sum of their sizes; a row of zeros stays."""
     graph = as_graph(graph)
-    return graph.replace(x=divide_rows(_features(graph)))
+    return graph.replace(x=ROW.apply(_features(graph)))
 
 
 def log_features(graph: Any) -> Graph:
     """Take the logarithm of one plus the size of each feature, and keep its sign."""
     graph = as_graph(graph)
-    return graph.replace(x=logarithm(_features(graph)))
+    return graph.replace(x=LOG.apply(_features(graph)))
 
 
 def standardise(graph: Any, nodes: Tensor) -> Graph:
@@ -146,11 +206,11 @@ def standardise(graph: Any, nodes: Tensor) -> Graph:
     nodes = nodes.nonzero()[:, 0] if nodes.dtype == torch.bool else nodes
     if not len(nodes):
         raise GraphError("Expected `nodes` to hold at least one node to fit on, got none.")
-    return graph.replace(x=scale_columns(x, *column_scales(select_rows(x, nodes))))
+    return graph.replace(x=STANDARD.apply(x, *STANDARD.fit(select_rows(x, nodes))))
 
 
 def _mean_and_spread(x: Tensor) -> tuple[Tensor, Tensor]:
-    if x.layout != torch.sparse_csr:
+    if not is_csr(x):
         spread, mean = torch.std_mean(x.double(), dim=0, correction=0)
         return mean, spread
     rows, columns = x.shape
@@ -167,12 +227,6 @@ def _features(graph: Graph) -> Tensor:
     if graph.x is None:
         raise GraphError("Expected a graph with features, got one without: see default_features.")
     return graph.x
-
-
-def _with_values(x: Tensor, values: Tensor) -> Tensor:
-    if x.layout == torch.sparse_csr:
-        return csr_matrix(x.crow_indices(), x.col_indices(), values, (x.shape[0], x.shape[1]))
-    return values
 
 
 def _or_one(scale: Tensor) -> Tensor:

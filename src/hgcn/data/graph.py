@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -13,13 +13,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hgcn.data.clean import count
 from hgcn.data.pairs import distinct, keys, pairs_at
+from hgcn.data.pyg import NAMED, fields_of_pyg
+from hgcn.data.sparse import csr_matrix, has_sorted_rows, is_csr, select_rows, stored_values
 from hgcn.errors import GraphError
+from hgcn.names import PARTS
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data  # type: ignore[import-untyped]
 
-SPLIT_PARTS = ("train", "val", "test")
+# The others are here until the rooms that use them take them from hgcn.names and hgcn.data.sparse.
+__all__ = ["SPLIT_PARTS", "Graph", "csr_matrix", "select_rows"]
+SPLIT_PARTS = PARTS
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -46,6 +52,7 @@ class Graph:
         class_names: a name for each class.
         columns: further facts about nodes, one array each, carried along for pictures and tables.
         split: nodes of the "train", "val" and "test" part, where the data come with a split.
+        ratios: the usual shares of training, validation and test, where the data have such.
         name: for tables and run folders.
         notes: what was cleaned or filled in while reading, a sentence each.
     """
@@ -62,6 +69,7 @@ class Graph:
     class_names: tuple[str, ...] | None = None
     columns: Mapping[str, np.ndarray] = field(default_factory=dict)
     split: Mapping[str, Tensor] | None = None
+    ratios: tuple[float, float, float] | None = None
     name: str = "graph"
     notes: tuple[str, ...] = ()
 
@@ -70,6 +78,8 @@ class Graph:
         object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
         if self.split is not None:
             object.__setattr__(self, "split", MappingProxyType(dict(self.split)))
+        if self.ratios is not None:
+            object.__setattr__(self, "ratios", tuple(map(float, self.ratios)))
         _check(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
@@ -146,16 +156,16 @@ class Graph:
         """
         nodes = torch.as_tensor(nodes)
         nodes = nodes.nonzero()[:, 0] if nodes.dtype == torch.bool else nodes.long()
-        place = torch.full((self.num_nodes,), -1)
-        place[nodes] = torch.arange(len(nodes))
-        ends = place[self.edge_index]
+        new_number = torch.full((self.num_nodes,), -1)
+        new_number[nodes] = torch.arange(len(nodes))
+        ends = new_number[self.edge_index]
         keep = (ends >= 0).all(dim=0)
         graph_ids = None
         if self.graph_ids is not None:
             graph_ids = torch.unique(self.graph_ids[nodes], return_inverse=True)[1]
         split = None
         if self.split is not None:
-            kept = {part: place[index] for part, index in self.split.items()}
+            kept = {part: new_number[index] for part, index in self.split.items()}
             split = {part: index[index >= 0] for part, index in kept.items()}
         picked = nodes.numpy()
         return self.replace(
@@ -171,23 +181,24 @@ class Graph:
         )
 
     def fingerprint(self) -> str:
-        """SHA-256 of nodes, edges, features and labels: equal for equal data, on every machine."""
-        digest = hashlib.sha256(str(self.num_nodes).encode())
-        x = self.x
-        if x is not None and x.layout == torch.sparse_csr:
-            parts = [x.crow_indices(), x.col_indices(), x.values()]
-        else:
-            parts = [] if x is None else [x]
-        for name in ("edge_index", "edge_weight", "y", "graph_ids"):
-            value = getattr(self, name)
-            if value is not None:
-                digest.update(name.encode())
-                parts.append(value)
-        for value in parts:
-            array = np.ascontiguousarray(value.numpy())
-            digest.update(f"{array.dtype.str}{array.shape}".encode())
-            digest.update(array.tobytes())
-        digest.update("\0".join(map(str, self.ids.tolist())).encode())
+        """SHA-256 of everything that a training can depend on: equal for equal data everywhere.
+
+        It covers nodes, edges, features, labels, direction, split and ratios, but neither names nor
+        notes. The data are hashed once, when it is first asked for.
+        """
+        return self._fingerprint
+
+    @cached_property
+    def _fingerprint(self) -> str:
+        digest = hashlib.sha256()
+        for name, value in _facts(self):
+            digest.update(f"{name}:".encode())
+            if isinstance(value, Tensor):
+                array = np.ascontiguousarray(value.detach().cpu().numpy())
+                digest.update(f"{array.dtype.str}{array.shape}".encode())
+                digest.update(array.ravel().view(np.uint8).data)
+            else:
+                digest.update(f"{value}\0".encode())
         return digest.hexdigest()
 
     def to_pyg(self) -> Data:
@@ -199,7 +210,7 @@ class Graph:
             data.edge_weight = self.edge_weight
         if self.directed:
             data.directed = True
-        for name in ("graph_ids", "ids", "feature_names", "class_names"):
+        for name in ("graph_ids", *NAMED):
             value = getattr(self, name)
             if value is not None:
                 data[name] = value
@@ -212,35 +223,33 @@ class Graph:
     @classmethod
     def from_pyg(cls, data: Data, **fields_: Any) -> Graph:
         """The graph of a :class:`torch_geometric.data.Data`; keywords fill the other fields."""
-        from hgcn.data.reading.convert import from_pyg
-
-        return from_pyg(data, **fields_)
-
-
-def count(number: int, what: str) -> str:
-    """'1 node', '2 nodes', '3 classes'."""
-    return f"{number:,} {what}{'' if number == 1 else 'es' if what.endswith('s') else 's'}"
+        return cls(**fields_of_pyg(data, **fields_))
 
 
 def _rebuild(values: dict[str, Any]) -> Graph:
     return Graph(**values)
 
 
-def select_rows(x: Tensor, rows: Tensor) -> Tensor:
-    """Rows of a dense or CSR matrix; a CSR matrix stays one."""
-    if x.layout != torch.sparse_csr:
-        return x[rows]
-    start, count = x.crow_indices()[rows], x.crow_indices().diff()[rows]
-    crow = torch.cat((count.new_zeros(1), count.cumsum(0)))
-    where = torch.arange(int(crow[-1])) + (start - crow[:-1]).repeat_interleave(count)
-    return csr_matrix(crow, x.col_indices()[where], x.values()[where], (len(rows), x.shape[1]))
-
-
-def csr_matrix(crow: Tensor, column: Tensor, values: Tensor, shape: tuple[int, int]) -> Tensor:
-    """A CSR tensor, without the remark of torch, once a process, that its CSR layout is young."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)
-        return torch.sparse_csr_tensor(crow, column, values, shape, check_invariants=True)
+def _facts(graph: Graph) -> Iterator[tuple[str, object]]:
+    """What a fingerprint covers: each fact that is known by its name, in one form."""
+    yield "num_nodes", graph.num_nodes
+    yield "directed", graph.directed
+    yield "num_classes", graph.num_classes  # names of classes may tell of more than there are
+    if graph.x is not None and is_csr(graph.x):
+        yield "shape", list(graph.x.shape)
+        yield "crow", graph.x.crow_indices().long()
+        yield "column", graph.x.col_indices().long()
+        yield "values", graph.x.values()
+    elif graph.x is not None:
+        yield "x", graph.x
+    for name in ("edge_index", "edge_weight", "y", "graph_ids", "ratios"):
+        value = getattr(graph, name)
+        if value is not None:
+            yield name, value
+    for part in PARTS:
+        if graph.split is not None and part in graph.split:
+            yield part, distinct(graph.split[part].long())  # the order of nodes means nothing
+    yield "ids", "\0".join(map(str, graph.ids.tolist()))
 
 
 def _ids_or_numbers(ids: np.ndarray | None, num_nodes: int) -> np.ndarray:
@@ -291,20 +300,18 @@ def _check(graph: Graph) -> None:
         )
     for name, values in {"ids": graph.ids, **graph.columns}.items():
         _expect(len(values) == n, f"`{name}` to have {n} entries", len(values))
+    ratios = graph.ratios
+    if ratios is not None:
+        inside = len(ratios) == 3 and all(0 <= share <= 1 for share in ratios)
+        _expect(
+            inside and sum(ratios) < 1 + 1e-9,
+            "`ratios` to be three shares in 0..1 that add up to 1 at most",
+            ratios,
+        )
     for part, nodes in (graph.split or {}).items():
-        _expect(part in SPLIT_PARTS, f"parts of `split` among {SPLIT_PARTS}", repr(part))
+        _expect(part in PARTS, f"parts of `split` among {PARTS}", repr(part))
         inside = nodes.numel() == 0 or (int(nodes.min()) >= 0 and int(nodes.max()) < n)
         _expect(inside, f"`split[{part!r}]` to hold nodes in 0..{n - 1}", "others")
-
-
-def _sorted_rows(x: Tensor) -> bool:
-    """Whether the columns of each row of a CSR matrix rise; so no entry is there twice."""
-    if x.layout != torch.sparse_csr:
-        return True
-    falls = x.col_indices().diff() <= 0
-    first = x.crow_indices()[1:-1].long()  # where a row begins, columns may fall
-    falls[first[(first > 0) & (first <= len(falls))] - 1] = False
-    return not bool(falls.any())
 
 
 def _check_values(graph: Graph) -> None:
@@ -317,10 +324,11 @@ def _check_values(graph: Graph) -> None:
             "`x` to be a float32 matrix, dense or CSR",
             f"{x.dtype}, {x.layout}, shape {list(x.shape)}",
         )
-        values = x.values() if x.layout == torch.sparse_csr else x
-        _expect(bool(values.isfinite().all()), "`x` to be finite", "NaN or infinite values")
         _expect(
-            _sorted_rows(x),
+            bool(stored_values(x).isfinite().all()), "`x` to be finite", "NaN or infinite values"
+        )
+        _expect(
+            has_sorted_rows(x),
             "the columns of each row of a CSR `x` to be sorted",
             "rows that are not",
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from hgcn.data.datasets.table import DATASETS, load_dataset
 from hgcn.data.graph import Graph
 from hgcn.data.reading.source import read
 from hgcn.errors import DataError
@@ -27,8 +28,6 @@ def load(source: Any, **options: Any) -> Graph:
     """
     if not isinstance(source, str):
         return read(source, **options)
-    from hgcn.data.datasets.table import DATASETS, load_dataset
-
     if source in DATASETS:
         graph = load_dataset(source)
         return read(graph, **options) if options else graph

@@ -11,7 +11,7 @@ from torch_geometric.data import Batch, Data
 from torch_geometric.utils import to_undirected
 
 from hgcn.data import Graph, as_graph, combine, read
-from hgcn.data.reading.arrays import as_features
+from hgcn.data.sparse import as_features
 from hgcn.errors import DataError
 
 

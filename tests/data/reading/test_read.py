@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
-from hgcn.data import Graph, Table, load, read
-from hgcn.data.reading.clean import clean_edges
+from hgcn.data import Graph, Table, load, loading, read
+from hgcn.data.clean import clean_edges
 from hgcn.errors import DataError
 
 DATA = os.environ.get("HGCN_DATA")
@@ -250,12 +250,11 @@ def test_sparse_features_stay_sparse(tmp_path: Path) -> None:
 
 
 def test_load_tells_names_from_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    datasets = pytest.importorskip("hgcn.data.datasets.table")
     path = write(tmp_path / "e.csv", "source,target\na,b\n")
     assert load(str(path)).num_edges == load(path).num_edges == 1
     with pytest.raises(DataError, match=r"'cora'.*path of an existing file.*Did you mean 'cora'"):
         load("corra")
-    monkeypatch.setattr(datasets, "load_dataset", lambda name: f"the data set {name}")
+    monkeypatch.setattr(loading, "load_dataset", lambda name: f"the data set {name}")
     assert load("cora") == "the data set cora"
 
 

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
+from hgcn.data.clean import clean_edges
 from hgcn.data.graph import Graph
 from hgcn.data.pairs import keys
-from hgcn.data.reading.clean import clean_edges
 from hgcn.errors import GraphError
 
 BLOCK = 10_000  # points whose neighbours are sought at a time, to bound the memory
@@ -163,8 +163,8 @@ def _preferential(nodes: int, each: int, random: np.random.Generator) -> np.ndar
     """Edges (earlier node, new node) of preferential attachment, from a star of each + 1 nodes.
 
     An end of an edge drawn uniformly is a node drawn in proportion to its degree (Batagelj and
-    Brandes, 2005). An end is kept as the place of an earlier end that it repeats; following these
-    places, all at once and in doubling steps, finds the nodes.
+    Brandes, 2005). An end is kept as the position of an earlier end that it repeats; following
+    these, all at once and in doubling steps, finds the nodes.
     """
     star = np.stack((np.zeros(each, np.int64), np.arange(1, each + 1)), axis=1)
     new = np.repeat(np.arange(each + 1, nodes), each)
@@ -174,13 +174,13 @@ def _preferential(nodes: int, each: int, random: np.random.Generator) -> np.ndar
     count = len(star) + len(new)
     node = np.full(2 * count, -1)
     node[: 2 * each] = star.ravel()
-    drawn = 2 * np.arange(each, count)  # the place of each drawn end; the new node is next to it
+    drawn = 2 * np.arange(each, count)  # of each drawn end; the new node is next to it
     node[drawn + 1] = new
-    place = np.arange(2 * count)
+    repeated = np.arange(2 * count)
     again = np.ones(len(new), dtype=bool)
     while again.any():
-        place[drawn[again]] = (random.random(again.sum()) * before[again]).astype(np.int64)
-        root = place
+        repeated[drawn[again]] = (random.random(again.sum()) * before[again]).astype(np.int64)
+        root = repeated
         while (node[root] < 0).any():
             root = root[root]
         target = node[root[drawn]]

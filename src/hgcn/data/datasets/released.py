@@ -85,9 +85,9 @@ def planetoid(raw: Path, *, name: str) -> Files:
 
     shape = (nodes, part["allx"]["_shape"][1])
     rows, columns, values = [], [], []
-    for suffix, place in (("allx", np.arange(known)), ("tx", test)):
+    for suffix, nodes_of_rows in (("allx", np.arange(known)), ("tx", test)):
         matrix = part[suffix]
-        rows.append(np.repeat(place, np.diff(matrix["indptr"])))
+        rows.append(np.repeat(nodes_of_rows, np.diff(matrix["indptr"])))
         columns.append(matrix["indices"])
         values.append(matrix["data"])
     triples = np.concatenate(values), (np.concatenate(rows), np.concatenate(columns))
@@ -116,8 +116,8 @@ def airport(raw: Path) -> Files:
 
     The stored graph has five numbers a node. The first four are the features of node
     classification; the fifth, log10(population of the country)/7, is cut into the classes.
-    Places are taken from these numbers; codes and countries from OpenFlights, which has changed a
-    few of them since.
+    Coordinates are taken from these numbers; codes and countries from OpenFlights, which has
+    changed a few of them since.
     """
     graph = load_pickle(raw / "airport.p")
     ids = list(graph["_node"])
@@ -125,9 +125,9 @@ def airport(raw: Path) -> Files:
     features = np.array([graph["_node"][airport_id]["feat"] for airport_id in ids])
     pairs = [(number[a], number[b]) for a, ends in graph["_adj"].items() for b in ends]
     table = _airports(raw)
-    places = {
-        column: [f"{value:.10g}" for value in features[:, place] * unit]
-        for place, (column, unit) in enumerate(UNITS.items())
+    coordinates = {
+        column: [f"{value:.10g}" for value in features[:, at] * unit]
+        for at, (column, unit) in enumerate(UNITS.items())
     }
     return {
         "edges.csv": undirected(np.array(pairs)),
@@ -138,7 +138,7 @@ def airport(raw: Path) -> Files:
             "node": list(map(str, range(len(ids)))),
             "openflights_id": list(map(str, ids)),
             **{name: [table[str(key)][name] for key in ids] for name in ("iata", "country")},
-            **places,
+            **coordinates,
         },
     }
 
@@ -146,7 +146,7 @@ def airport(raw: Path) -> Files:
 def _airports(raw: Path) -> dict[str, dict[str, str]]:
     with (raw / "airports.dat").open(encoding="utf-8", newline="") as file:
         return {
-            row[0]: {name: row[place].replace("\\N", "") for name, place in AIRPORT_COLUMNS.items()}
+            row[0]: {name: row[at].replace("\\N", "") for name, at in AIRPORT_COLUMNS.items()}
             for row in csv.reader(file)
         }
 
@@ -206,10 +206,10 @@ def twitch(raw: Path) -> Files:
         edges.append(undirected(pairs) + first)
         content = json.loads((raw / f"musae_{country}_features.json").read_text("utf-8"))
         lists = [sorted(set(content[str(node)])) for node in range(nodes)]
-        place = np.concatenate(([0], np.cumsum([len(found) for found in lists])))
+        crow = np.concatenate(([0], np.cumsum([len(found) for found in lists])))
         columns = np.array([column for found in lists for column in found], np.int32)
         ones = np.ones(len(columns), np.float32)
-        features.append(sparse.csr_matrix((ones, columns, place), (nodes, TWITCH_FEATURES)))
+        features.append(sparse.csr_matrix((ones, columns, crow), (nodes, TWITCH_FEATURES)))
         first += nodes
     return {
         "edges.csv": np.concatenate(edges),
@@ -233,8 +233,8 @@ def tissue_ppi(raw: Path) -> Files:
     first = 0
     for graph, tissue in enumerate(TISSUES):
         pairs = np.loadtxt(raw / f"{tissue}.edgelist", np.int64)
-        found, place = np.unique(pairs, return_inverse=True)
-        edges.append(undirected(place) + first)
+        found, ends = np.unique(pairs, return_inverse=True)
+        edges.append(undirected(ends) + first)
         genes.append(found)
         graph_ids.append(np.full(len(found), graph))
         first += len(found)
@@ -305,8 +305,8 @@ def email_enron(raw: Path) -> Files:
     """Who wrote to whom at Enron (SNAP)."""
     with gzip.open(raw / "email-Enron.txt.gz", "rt", encoding="utf-8") as file:
         pairs = np.loadtxt(file, np.int64)
-    place = np.unique(pairs, return_inverse=True)[1]
-    return {"edges.csv": undirected(place)}
+    ends = np.unique(pairs, return_inverse=True)[1]
+    return {"edges.csv": undirected(ends)}
 
 
 PARSERS: dict[str, Callable[[Path], dict[str, Any]]] = {

@@ -5,106 +5,141 @@ from __future__ import annotations
 import os
 import shutil
 import tomllib
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 
+import numpy as np
+
+from hgcn.data.datasets.dataset import Dataset, Datasets
 from hgcn.data.datasets.download import cache_folder, download, locked, writable
-from hgcn.data.datasets.folder import read_graph, write_folder
-from hgcn.data.datasets.simulate import disease, disease_m
+from hgcn.data.datasets.folder import write_folder
+from hgcn.data.datasets.simulate import RATIOS, disease, disease_m
 from hgcn.data.graph import Graph
+from hgcn.data.reading.arrays import load_array
+from hgcn.data.reading.folder import holds_edges, read_folder
 from hgcn.errors import DataError
 from hgcn.text import one_of
 
 SOURCES = Path(__file__).with_name("sources.toml")
+PRESETS = Path(__file__).with_name("presets")
 SERVER = "https://raw.githubusercontent.com"
-LP, NC = "lp", "nc"
 
-
-@dataclass(frozen=True)
-class Dataset:
-    """A line of the table of data sets.
-
-    Args:
-        name: what :func:`load_dataset` takes.
-        description: one line.
-        nodes: number of nodes.
-        edges: number of edges, each counted once, without self-loops.
-        features: number of features; 0 for none.
-        classes: number of classes; 0 for none.
-        graphs: number of graphs; two or more are split by graph.
-        licence: of the data, as far as their source states one.
-        source: the repository they come from, or "simulated".
-        tasks: "lp" (link prediction), "nc" (node classification) or both.
-        delta: Gromov's hyperbolicity of the largest component, where it is known; a lower bound,
-            from 20 million sampled quadruples, for pubmed, twitch and email_enron.
-    """
-
-    name: str
-    description: str
-    nodes: int
-    edges: int
-    features: int
-    classes: int
-    graphs: int
-    licence: str
-    source: str
-    tasks: tuple[str, ...]
-    delta: float | None = None
-
-
+_LINK, _BOTH = ("link",), ("link", "node")
 _PLANETOID = ("none stated (code: MIT)", "kimiyoung/planetoid")
 _HGCN = "HazyResearch/hgcn"
+_ODBL = ("ODbL 1.0 (OpenFlights)", _HGCN)
+_SIMULATED = ("MIT (this package)", "simulated")
+_CONES = ("WordNet 3.0", "dalab/hyperbolic_cones")
+_POSITION = ("latitude/90", "longitude/180", "altitude in feet/3000")
+_AIRPORT = (*_POSITION, "log10(GDP per head)/7")
+_POPULATION = ("under 10 million", "10 to 100 million", "100 to 1000 million", "over 1000 million")
+_SICK = ("healthy", "infected")
+_FROM_THE_ROOT = ("Nodes are numbered from the root: the smaller one is the hypernym.",)
+
+# The names of classes are known by their sizes in the original data.
 _ENTRIES = (
-    Dataset("cora", "citations among papers on machine learning",
-            2708, 5278, 1433, 7, 1, *_PLANETOID, (LP, NC), 4.0),
-    Dataset("citeseer", "citations among papers on computer science",
-            3327, 4552, 3703, 6, 1, *_PLANETOID, (LP, NC), 6.5),
-    Dataset("pubmed", "citations among papers on diabetes",
-            19717, 44324, 500, 3, 1, *_PLANETOID, (LP, NC), 4.5),
-    Dataset("airport", "flights; class: population of the country",
-            3188, 18630, 4, 4, 1, "ODbL 1.0 (OpenFlights)", _HGCN, (LP, NC), 2.0),
-    Dataset("airport_lp", "airport with population as a fifth feature",
-            3188, 18630, 5, 4, 1, "ODbL 1.0 (OpenFlights)", _HGCN, (LP,), 2.0),
-    Dataset("disease", "simulated epidemic on a tree",
-            1044, 1043, 1000, 2, 1, "MIT (this package)", "simulated", (LP, NC), 0.0),
-    Dataset("disease_m", "simulated epidemics on 91 trees",
-            43193, 43102, 1000, 2, 91, "MIT (this package)", "simulated", (LP, NC), 0.0),
-    Dataset("disease_lp", "epidemic tree released with the paper",
-            2665, 2664, 11, 2, 1, "none stated", _HGCN, (LP, NC), 0.0),
-    Dataset("twitch", "friends on Twitch in seven countries; class: explicit language",
-            36890, 492575, 3170, 2, 7, "GPL-3.0 (MUSAE)",
-            "CUAI/Non-Homophily-Large-Scale", (NC,), 1.5),
-    Dataset("tissue_ppi", "protein interactions in nine brain tissues",
-            16985, 217281, 0, 0, 9, "MIT", "mims-harvard/ohmnet", (LP,), 2.0),
-    Dataset("wordnet_mammal", "hypernyms of the mammals of WordNet, direct ones",
-            1180, 1180, 0, 0, 1, "WordNet 3.0", "dalab/hyperbolic_cones", (LP,), 1.0),
-    Dataset("wordnet_mammal_closure", "hypernyms of the mammals of WordNet, all of them",
-            1180, 6540, 0, 0, 1, "WordNet 3.0", "dalab/hyperbolic_cones", (LP,), 1.0),
-    Dataset("openflights", "flights, from the raw tables of 2014",
-            3214, 18858, 3, 0, 1, "ODbL 1.0", "jpatokal/openflights", (LP,), 2.0),
-    Dataset("email_enron", "who wrote to whom at Enron",
-            36692, 183831, 0, 0, 1, "none stated (SNAP)",
-            "jongwook/graphdb-benchmarks", (LP,), 2.0),
+    Dataset(
+        "cora", "citations among papers on machine learning",
+        2708, 5278, 1433, 7, 1, *_PLANETOID, _BOTH, 4.0,
+        folder="cora", presets=PRESETS,
+        class_names=(
+            "theory", "reinforcement learning", "genetic algorithms", "neural networks",
+            "probabilistic methods", "case based", "rule learning",
+        ),
+    ),
+    Dataset(
+        "citeseer", "citations among papers on computer science",
+        3327, 4552, 3703, 6, 1, *_PLANETOID, _BOTH, 6.5,
+        folder="citeseer", presets=PRESETS,
+        class_names=("AI", "ML", "IR", "DB", "agents", "HCI"),
+        notes=("15 nodes have neither features nor a label (-1) and are in no split.",),
+    ),
+    Dataset(
+        "pubmed", "citations among papers on diabetes",
+        19717, 44324, 500, 3, 1, *_PLANETOID, _BOTH, 4.5,
+        folder="pubmed", presets=PRESETS, class_names=(),
+    ),
+    Dataset(
+        "airport", "flights; class: population of the country",
+        3188, 18630, 4, 4, 1, *_ODBL, _BOTH, 2.0,
+        folder="airport", presets=PRESETS, ids=("openflights_id",),
+        class_names=_POPULATION, feature_names=_AIRPORT,
+        notes=(
+            "Population is unknown for 200 airports and GDP for 115; the source puts 1.0 there.",
+            "Class and GDP are the same for all airports of a country.",
+        ),
+    ),
+    Dataset(
+        "airport_lp", "airport with population as a fifth feature",
+        3188, 18630, 5, 4, 1, *_ODBL, _LINK, 2.0,
+        folder="airport", presets=PRESETS, ids=("openflights_id",),
+        instead={"features": "features_lp.npy"},
+        class_names=_POPULATION, feature_names=(*_AIRPORT, "log10(population)/7"),
+        notes=("The class is a function of the fifth feature: do not classify with it.",),
+    ),
+    Dataset(
+        "disease", "simulated epidemic on a tree",
+        1044, 1043, 1000, 2, 1, *_SIMULATED, _BOTH, 0.0,
+        load=disease, presets=PRESETS, ratios=RATIOS,
+    ),
+    Dataset(
+        "disease_m", "simulated epidemics on 91 trees",
+        43193, 43102, 1000, 2, 91, *_SIMULATED, _BOTH, 0.0,
+        load=disease_m, presets=PRESETS,
+    ),
+    Dataset(
+        "disease_lp", "epidemic tree released with the paper",
+        2665, 2664, 11, 2, 1, "none stated", _HGCN, _BOTH, 0.0,
+        folder="disease_lp", presets=PRESETS, class_names=_SICK, ratios=RATIOS,
+        notes=("The last feature is the position of the node in a drawing of the tree.",),
+    ),
+    Dataset(
+        "twitch", "friends on Twitch in seven countries; class: explicit language",
+        36890, 492575, 3170, 2, 7, "GPL-3.0 (MUSAE)", "CUAI/Non-Homophily-Large-Scale",
+        ("node",), 1.5,
+        folder="twitch", presets=PRESETS,
+        class_names=("no explicit language", "explicit language"),
+    ),
+    Dataset(
+        "tissue_ppi", "protein interactions in nine brain tissues",
+        16985, 217281, 0, 0, 9, "MIT", "mims-harvard/ohmnet", _LINK, 2.0,
+        folder="tissue_ppi", presets=PRESETS,
+        # A gene occurs in several tissues.
+        columns={"gene": "gene_ids.npy"}, ids=("graph", "gene"),
+        notes=("Tissues share genes and interactions: a model must not see the gene.",),
+    ),
+    Dataset(
+        "wordnet_mammal", "hypernyms of the mammals of WordNet, direct ones",
+        1180, 1180, 0, 0, 1, *_CONES, _LINK, 1.0,
+        folder="wordnet_mammal", presets=PRESETS, ids=("synset",), notes=_FROM_THE_ROOT,
+    ),
+    Dataset(
+        "wordnet_mammal_closure", "hypernyms of the mammals of WordNet, all of them",
+        1180, 6540, 0, 0, 1, *_CONES, _LINK, 1.0,
+        folder="wordnet_mammal", presets=PRESETS, ids=("synset",), notes=_FROM_THE_ROOT,
+        instead={"edges": "closure.csv"},
+    ),
+    Dataset(
+        "openflights", "flights, from the raw tables of 2014",
+        3214, 18858, 3, 0, 1, "ODbL 1.0", "jpatokal/openflights", _LINK, 2.0,
+        folder="openflights", presets=PRESETS, ids=("openflights_id",), feature_names=_POSITION,
+    ),
+    Dataset(
+        "email_enron", "who wrote to whom at Enron",
+        36692, 183831, 0, 0, 1, "none stated (SNAP)", "jongwook/graphdb-benchmarks", _LINK, 2.0,
+        folder="email_enron", presets=PRESETS,
+    ),
 )  # fmt: skip
 
-DATASETS: Mapping[str, Dataset] = MappingProxyType({entry.name: entry for entry in _ENTRIES})
-"""All data sets by name."""
-
-_BUILT_IN: dict[str, Callable[[], Graph]] = {"disease": disease, "disease_m": disease_m}
-# Two views of one folder, and the file that differs.
-_VIEWS = {
-    "airport_lp": ("airport", {"features.npy": "features_lp.npy"}),
-    "wordnet_mammal_closure": ("wordnet_mammal", {"edges.csv": "closure.csv"}),
-}
+DATASETS = Datasets("data set", {entry.name: entry for entry in _ENTRIES})
+"""All data sets by name; ``DATASETS.register("mine", Dataset("mine", ...))`` adds one."""
 
 
 def load_dataset(name: str, *, progress: bool = True, server: str = SERVER) -> Graph:
     """A data set by name.
 
-    It is taken from the folder ``HGCN_DATA`` if that has it, else from the user's cache (of
-    :mod:`hgcn.data.datasets.download`), else downloaded, checked, and put in the cache.
+    It is made by its own function, if it has one. Else it is read from the folder ``HGCN_DATA`` if
+    that has it, else from the user's cache (of :mod:`hgcn.data.datasets.download`), else
+    downloaded, checked, and put in the cache.
 
     Example:
         >>> load_dataset("disease")
@@ -117,92 +152,90 @@ def load_dataset(name: str, *, progress: bool = True, server: str = SERVER) -> G
     """
     if name not in DATASETS:
         raise DataError(one_of("name", name, DATASETS))
-    if name in _BUILT_IN:
-        return _BUILT_IN[name]()
-    folder = find_dataset(name) or _fetch(_VIEWS.get(name, (name,))[0], progress, server)
-    return read_graph(
-        folder,
-        name=name,
-        num_nodes=DATASETS[name].nodes,
-        instead=_VIEWS.get(name, (name, {}))[1],
-        **_NAMES.get(name, {}),
-        notes=_NOTES.get(name, ()),
-    )
+    entry = DATASETS[name]
+    if entry.load is None:
+        graph = _read(entry, find_dataset(name) or _fetch(entry, progress, server))
+    else:
+        graph = entry.load()
+        if not isinstance(graph, Graph):
+            raise DataError(
+                f"Expected the function of the data set {name!r} to return a Graph, got "
+                f"{type(graph).__name__}. Does it call hgcn.data.as_graph at last?"
+            )
+        graph = graph.replace(**entry.fields())
+    if entry.nodes and graph.num_nodes != entry.nodes:
+        raise DataError(
+            f"Expected the data set {name!r} to have {entry.nodes:,} nodes, as its entry in the "
+            f"table says, got {graph.num_nodes:,}."
+        )
+    return graph
 
 
 def is_present(name: str) -> bool:
     """Whether a data set can be loaded without a download."""
-    return name in _BUILT_IN or find_dataset(name) is not None
+    made = name in DATASETS and DATASETS[name].load is not None
+    return made or find_dataset(name) is not None
 
 
 def find_dataset(name: str) -> Path | None:
     """The folder of a data set on this machine; None if it has none or needs none."""
-    places = [cache_folder() / "datasets"]
+    entry = DATASETS.get(name)
+    folder = name if entry is None else entry.folder
+    if folder is None:
+        return None
+    roots = [Path()] if isinstance(folder, Path) else _data_folders()
+    found = (root / folder for root in roots)
+    return next((path for path in found if holds_edges(path)), None)
+
+
+def _data_folders() -> list[Path]:
+    """The folders that hold data sets, in the order in which they are searched."""
+    folders = [cache_folder() / "datasets"]
     if own := os.environ.get("HGCN_DATA"):
-        places.insert(0, Path(own).expanduser())
-        if not places[0].is_dir():
+        folders.insert(0, Path(own).expanduser())
+        if not folders[0].is_dir():
             raise DataError(f"Expected HGCN_DATA to be a folder, got {own!r}, which is not there.")
-    folder, _ = _VIEWS.get(name, (name, {}))
-    found = (place / folder for place in places)
-    return next((path for path in found if (path / "edges.csv").is_file()), None)
+    return folders
 
 
-def _fetch(name: str, progress: bool, server: str) -> Path:
+def _read(entry: Dataset, folder: Path) -> Graph:
+    graph = read_folder(folder, instead=entry.instead, num_nodes=entry.nodes or None)
+    fields = entry.fields()
+    columns = dict(graph.columns)
+    columns |= {column: load_array(folder / file) for column, file in entry.columns.items()}
+    if entry.columns:
+        fields["columns"] = columns
+    for column in entry.ids:
+        if column not in columns:
+            raise DataError(one_of("ids", column, columns) + f" (data set {entry.name!r})")
+    if len(entry.ids) == 1:
+        fields["ids"] = columns[entry.ids[0]]
+    elif entry.ids:
+        rows = zip(*(columns[column].tolist() for column in entry.ids), strict=True)
+        fields["ids"] = np.array([":".join(map(str, row)) for row in rows])
+    return graph.replace(**fields)
+
+
+def _fetch(entry: Dataset, progress: bool, server: str) -> Path:
     # Parsers of old formats are needed only here.
     from hgcn.data.datasets.released import parse
 
     with SOURCES.open("rb") as file:
-        files: dict[str, str] = tomllib.load(file)[name]
+        sources: dict[str, dict[str, str]] = tomllib.load(file)
+    name = str(entry.folder)
+    if name not in sources:
+        raise DataError(
+            f"Expected the data set {entry.name!r} in the folder {name!r} with a file edges.csv, "
+            "got none, and there is nothing to download. "
+            "Is the path right, and HGCN_DATA the folder above it?"
+        )
     cache = cache_folder()
     folder, raw = cache / "datasets" / name, cache / "raw" / name
     with writable(folder.parent), locked(folder.parent / f"{name}.lock"):
-        if not (folder / "edges.csv").is_file():  # another process may have been first
-            for place, sha256 in files.items():
-                target = raw / place.rsplit("/", 1)[-1]
-                download(f"{server}/{place}", target, sha256=sha256, progress=progress)
+        if not holds_edges(folder):  # another process may have been first
+            for path, sha256 in sources[name].items():
+                target = raw / path.rsplit("/", 1)[-1]
+                download(f"{server}/{path}", target, sha256=sha256, progress=progress)
             write_folder(parse(name, raw), folder)
             shutil.rmtree(raw)
     return folder
-
-
-_PLACE = ("latitude/90", "longitude/180", "altitude in feet/3000")
-_AIRPORT = (*_PLACE, "log10(GDP per head)/7")
-_POPULATION = ("under 10 million", "10 to 100 million", "100 to 1000 million", "over 1000 million")
-_SICK = ("healthy", "infected")
-# The names of classes are known by their sizes in the original data.
-_NAMES: dict[str, dict[str, tuple[str, ...]]] = {
-    "cora": {
-        "class_names": (
-            "theory",
-            "reinforcement learning",
-            "genetic algorithms",
-            "neural networks",
-            "probabilistic methods",
-            "case based",
-            "rule learning",
-        )
-    },
-    "citeseer": {"class_names": ("AI", "ML", "IR", "DB", "agents", "HCI")},
-    "airport": {"feature_names": _AIRPORT, "class_names": _POPULATION},
-    "airport_lp": {
-        "feature_names": (*_AIRPORT, "log10(population)/7"),
-        "class_names": _POPULATION,
-    },
-    "disease_lp": {"class_names": _SICK},
-    "openflights": {"feature_names": _PLACE},
-    "twitch": {"class_names": ("no explicit language", "explicit language")},
-}
-_NOTES = {
-    "citeseer": ("15 nodes have neither features nor a label (-1) and are in no split.",),
-    "airport": (
-        "Population is unknown for 200 airports and GDP for 115; the source puts 1.0 there.",
-        "Class and GDP are the same for all airports of a country.",
-    ),
-    "airport_lp": ("The class is a function of the fifth feature: do not classify with it.",),
-    "disease_lp": ("The last feature is the position of the node in a drawing of the tree.",),
-    "tissue_ppi": ("Tissues share genes and interactions: a model must not see the gene.",),
-    "wordnet_mammal": ("Nodes are numbered from the root: the smaller one is the hypernym.",),
-    "wordnet_mammal_closure": (
-        "Nodes are numbered from the root: the smaller one is the hypernym.",
-    ),
-}

@@ -81,8 +81,8 @@ def _levels(start: Ints, other: Ints, node: int) -> Ints:
     hops = np.full(start.shape[0] - 1, -1, np.int64)
     queue = np.empty(start.shape[0] - 1, np.int64)
     hops[node], queue[0], count = 0, node, 1
-    for place in range(hops.shape[0]):
-        v = queue[place]
+    for at in range(hops.shape[0]):
+        v = queue[at]
         for e in range(start[v], start[v + 1]):
             if hops[other[e]] < 0:
                 hops[other[e]] = hops[v] + 1
@@ -121,8 +121,8 @@ def _search(start: Ints, other: Ints, sources: Ints, column: Ints, hops: Hops) -
         while count > 0:
             level += 1
             fresh = 0
-            for place in range(count):
-                v = queue[place]
+            for at in range(count):
+                v = queue[at]
                 mask = now[v]
                 now[v] = 0
                 for e in range(start[v], start[v + 1]):
@@ -135,8 +135,8 @@ def _search(start: Ints, other: Ints, sources: Ints, column: Ints, hops: Hops) -
                         then[w] |= new
                         seen[w] |= new
             reached = np.uint64(0)
-            for place in range(fresh):
-                w = found[place]
+            for at in range(fresh):
+                w = found[at]
                 reached |= then[w]
                 mask = then[w] if column[w] >= 0 else np.uint64(0)
                 while mask != 0:

@@ -162,8 +162,8 @@ def largest_delta(  # noqa: PLR0912
                             if room + 2 * to_centre[v] > best:
                                 valuable[count] = v
                                 count += 1
-                for place in range(count):
-                    v = valuable[place]
+                for at in range(count):
+                    v = valuable[at]
                     a, b = np.int64(hops[x, v]), np.int64(hops[y, v])
                     for m in range(mate_start[v], mate_start[v] + mate_count[v]):
                         w = mates[m]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
+from hgcn.data.convert import as_graph
 from hgcn.data.graph import Graph
-from hgcn.data.reading.convert import as_graph
 from hgcn.errors import GraphError
 
 if TYPE_CHECKING:

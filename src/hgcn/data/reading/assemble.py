@@ -10,21 +10,21 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hgcn.data.graph import Graph, count
-from hgcn.data.reading.arrays import as_features
-from hgcn.data.reading.clean import clean_edges
+from hgcn.data.clean import clean_edges, count
+from hgcn.data.graph import Graph
 from hgcn.data.reading.edges import Edges
 from hgcn.data.reading.encode import encode_classes, encode_features, plain_column
 from hgcn.data.reading.ids import Ints, as_array
 from hgcn.data.reading.nodes import (
     Keyed,
-    Rows,
+    RowValues,
     aligned,
     missing_ids,
     number_nodes,
     open_table,
     open_values,
 )
+from hgcn.data.sparse import as_features
 from hgcn.errors import DataError
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def assemble(opened: Opened, given: Mapping[str, Any], directed: bool | None) ->
     if features is table and table is not None:
         features = table.without(labels, groups)
     tables = [t for t in (opened.nodes, table, features) if isinstance(t, Keyed)]
-    rows = [values for values in (features, labels, groups) if isinstance(values, Rows)]
+    rows = [values for values in (features, labels, groups) if isinstance(values, RowValues)]
     ids, ends = number_nodes(edges, opened.num_nodes, tables, rows)
 
     notes = list(edges.notes)
@@ -125,15 +125,15 @@ def _check_groups(group: Ints, ids: pl.Series, ends: Ints, edges: Edges) -> None
     if (source != target).any():
         row = int((source != target).argmax())
         raise DataError(
-            f"Expected each edge to stay inside one graph, got one between two ({edges.place(row)})"
-            f"; {count(int((source != target).sum()), 'such edge')}."
+            f"Expected each edge to stay inside one graph, got one between two "
+            f"({edges.location(row)}); {count(int((source != target).sum()), 'such edge')}."
         )
 
 
 def _features(
-    features: Keyed | Rows, ids: pl.Series, edges: Edges
+    features: Keyed | RowValues, ids: pl.Series, edges: Edges
 ) -> tuple[Tensor, tuple[str, ...] | None, list[str]]:
-    if isinstance(features, Rows):
+    if isinstance(features, RowValues):
         return as_features(features.value, features.path), None, []
     at = aligned(features, ids, "features")
     if (at < 0).any():
@@ -145,10 +145,10 @@ def _features(
 
 
 def _classes(
-    values: Keyed | Rows, ids: pl.Series, what: str
+    values: Keyed | RowValues, ids: pl.Series, what: str
 ) -> tuple[Tensor, tuple[str, ...], int]:
     """Class of each node, names of classes, number of nodes without one."""
-    if isinstance(values, Rows):
+    if isinstance(values, RowValues):
         return _classes_of_rows(values, what)
     frame = values.frame
     if len(values.columns) != 1:
@@ -158,12 +158,12 @@ def _classes(
             "Choose one: Table(path, columns=(id, column))."
         )
     at = torch.from_numpy(aligned(values, ids, what))
-    y, names, _ = encode_classes(frame.data.get_column(values.columns[0]), frame.place)
+    y, names, _ = encode_classes(frame.data.get_column(values.columns[0]), frame.location)
     y = torch.where(at < 0, -1, y[at])
     return y, names, int((y < 0).sum())
 
 
-def _classes_of_rows(values: Rows, what: str) -> tuple[Tensor, tuple[str, ...], int]:
+def _classes_of_rows(values: RowValues, what: str) -> tuple[Tensor, tuple[str, ...], int]:
     import polars as pl
 
     array = np.asarray(values.value)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hgcn.data.reading.clean import Floats
+from hgcn.data.clean import Floats
 from hgcn.data.reading.ids import NO_ID, tidy
 from hgcn.data.reading.tables import Frame, Table, read_table
 from hgcn.errors import DataError
@@ -28,15 +28,17 @@ class Edges:
     ids: pl.Series
     weight: Floats | None
     path: str
-    place: Callable[[int], str]
+    location: Callable[[int], str]
     directed: bool | None = None
     notes: tuple[str, ...] = ()
     numbered: bool = False
     """Whether ids are numbers of nodes, so that those which no edge names exist as well."""
 
-    def place_of_end(self, at: int) -> str:
+    def location_of_end(self, at: int) -> str:
         """Where the id number ``at`` of ``ids`` stands."""
-        return self.place(at % (len(self.ids) // 2))
+        return self.location(at % (len(self.ids) // 2))
+
+    place_of_end = location_of_end  # until commands/predict.py takes the new name
 
 
 def edges_from_table(table: Table) -> Edges:
@@ -59,7 +61,7 @@ def edges_from_table(table: Table) -> Edges:
         frame.data.get_column(target),
         None if weight is None else frame.data.get_column(weight),
         frame.path,
-        frame.place,
+        frame.location,
         notes=tuple(notes),
     )
 
@@ -69,7 +71,7 @@ def make_edges(
     target: pl.Series,
     weight: pl.Series | None,
     path: str,
-    place: Callable[[int], str],
+    location: Callable[[int], str],
     *,
     directed: bool | None = None,
     notes: tuple[str, ...] = (),
@@ -81,18 +83,18 @@ def make_edges(
     if source.dtype != target.dtype:
         source, target = source.cast(pl.String), target.cast(pl.String)
     both = pl.concat([source.alias("id"), target.alias("id")])
-    ids = tidy(both, lambda at: place(at % rows))
+    ids = tidy(both, lambda at: location(at % rows))
     if ids.dtype == pl.Int64 and len(ids) and ids.min() < 0:  # type: ignore[operator]
         at = (ids < 0).arg_max() or 0
         raise DataError(
-            f"Expected ids of nodes, got the negative number {ids[at]} ({place(at % rows)}). "
+            f"Expected ids of nodes, got the negative number {ids[at]} ({location(at % rows)}). "
             "Remove these rows if it stands for nothing, or use names such as 'n-1'."
         )
-    values = None if weight is None else _weights(weight, place)
-    return Edges(ids, values, path, place, directed, notes)
+    values = None if weight is None else _weights(weight, location)
+    return Edges(ids, values, path, location, directed, notes)
 
 
-def _weights(weight: pl.Series, place: Callable[[int], str]) -> Floats:
+def _weights(weight: pl.Series, location: Callable[[int], str]) -> Floats:
     import polars as pl
 
     numbers = weight.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
@@ -104,7 +106,7 @@ def _weights(weight: pl.Series, place: Callable[[int], str]) -> Floats:
         row = int(wrong.argmax())
         got = "nothing" if weight[row] in (None, "") else weight[row]
         raise DataError(
-            f"Expected a weight above zero and not infinite, got {got} ({place(row)}). "
+            f"Expected a weight above zero and not infinite, got {got} ({location(row)}). "
             "Remove edges that have none."
         )
     return numbers
@@ -172,7 +174,7 @@ def _check_first_row(frame: Frame, source: str, target: str) -> None:
         return  # a name of a column would hardly be a node as well
     raise DataError(
         f"Expected to see whether the first line is a header, got {', '.join(first)}, which occurs "
-        f"nowhere else ({frame.place(0)}). Say it: Table(path, header=True) or header=False."
+        f"nowhere else ({frame.location(0)}). Say it: Table(path, header=True) or header=False."
     )
 
 
@@ -212,7 +214,7 @@ def edges_from_matrix(matrix: Any) -> tuple[Edges, int]:
     weight = None if (entries.data == 1).all() else pl.Series(entries.data)
     row, column = (pl.Series(part.astype(np.int64)) for part in (entries.row, entries.col))
 
-    def place(at: int) -> str:
+    def location(at: int) -> str:
         return f"entry ({row[at]}, {column[at]}) of the matrix"
 
-    return make_edges(row, column, weight, "the matrix", place), matrix.shape[0]
+    return make_edges(row, column, weight, "the matrix", location), matrix.shape[0]

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hgcn.data.graph import count
+from hgcn.data.clean import count
 from hgcn.data.reading.ids import NO_ID
 from hgcn.data.reading.tables import Frame
 from hgcn.errors import DataError
@@ -86,8 +86,8 @@ def _numbers(column: pl.Series, frame: Frame, name: str) -> np.ndarray | None:
             return None
         row = words.arg_max() or 0
         raise DataError(
-            f"Expected numbers in the column {name!r}, got {column[row]!r} ({frame.place(row)}). "
-            "Leave the cell empty if the value is missing."
+            f"Expected numbers in the column {name!r}, got {column[row]!r} "
+            f"({frame.location(row)}). Leave the cell empty if the value is missing."
         )
     values = numbers.fill_null(float("nan")).to_numpy()
     with np.errstate(over="ignore"):
@@ -96,7 +96,7 @@ def _numbers(column: pl.Series, frame: Frame, name: str) -> np.ndarray | None:
         row = int(infinite.argmax())
         raise DataError(
             f"Expected finite numbers in the column {name!r}, got {column[row]} "
-            f"({frame.place(row)}). Leave the cell empty if the value is missing."
+            f"({frame.location(row)}). Leave the cell empty if the value is missing."
         )
     return values
 
@@ -126,7 +126,7 @@ def _one_hot(column: pl.Series, frame: Frame, name: str) -> tuple[np.ndarray, li
 
 
 def codes_of(column: pl.Series, kinds: pl.Series) -> np.ndarray:
-    """The place of each value among the distinct ones, -1 for missing."""
+    """The position of each value among the distinct ones, -1 for missing."""
     import polars as pl
 
     at = pl.Series(range(len(kinds)), dtype=pl.Int64)
@@ -134,7 +134,7 @@ def codes_of(column: pl.Series, kinds: pl.Series) -> np.ndarray:
 
 
 def encode_classes(
-    column: pl.Series, place: Callable[[int], str]
+    column: pl.Series, location: Callable[[int], str]
 ) -> tuple[Tensor, tuple[str, ...], int]:
     """Classes 0, 1, ... in the order of their names, the names, and how many are missing.
 
@@ -150,18 +150,18 @@ def encode_classes(
         if broken.any():
             row = broken.arg_max() or 0
             raise DataError(
-                f"Expected labels to be classes, got the number {column[row]} ({place(row)}). "
+                f"Expected labels to be classes, got the number {column[row]} ({location(row)}). "
                 "Classes are names or whole numbers."
             )
         column = whole.set(whole == -1, None)
         if numbers.drop_nulls().n_unique() == 2 and column.drop_nulls().n_unique() == 1:
             raise DataError(
                 f"Expected two classes or more, got only -1, which means unknown, and one other "
-                f"({place(0)}). Write the two classes as 0 and 1."
+                f"({location(0)}). Write the two classes as 0 and 1."
             )
     kinds = column.drop_nulls().unique().sort()
     if not len(kinds):
-        raise DataError(f"Expected labels, got none but missing ones ({place(0)}).")
+        raise DataError(f"Expected labels, got none but missing ones ({location(0)}).")
     y = torch.from_numpy(codes_of(column, kinds).copy())
     return y, tuple(str(kind) for kind in kinds), column.null_count()
 

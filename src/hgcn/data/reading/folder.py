@@ -1,19 +1,24 @@
-"""A folder of files with fixed names, one data set each."""
+"""A folder of files with fixed names, one graph each."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import torch
 
-from hgcn.data.graph import SPLIT_PARTS, Graph
+from hgcn.data.graph import Graph
+from hgcn.data.reading.assemble import Opened, assemble
+from hgcn.data.reading.edges import edges_from_table
+from hgcn.data.reading.tables import Table
 from hgcn.errors import DataError
+from hgcn.names import PARTS
 
-# What may be in a folder, and under which names, in order of preference.
-PARTS = {
+FILES = {
     "edges": ("edges.csv", "edges.tsv", "edges.txt", "edges.parquet", "edges.csv.gz"),
     "nodes": ("nodes.csv", "nodes.tsv", "nodes.parquet"),
     "features": ("features.npz", "features.npy", "features.csv", "features.parquet"),
@@ -21,27 +26,71 @@ PARTS = {
     "graph_ids": ("graph_ids.npy", "graph_ids.csv", "graph_ids.parquet"),
     "split": ("split.json",),
 }
+"""What a folder may hold, and the names that a file of it may have."""
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-def folder_parts(folder: Path) -> dict[str, Path]:
+def read_folder(
+    folder: Path,
+    *,
+    given: Mapping[str, Any] = NOTHING,
+    directed: bool | None = None,
+    name: str | None = None,
+    instead: Mapping[str, str] = NOTHING,
+    num_nodes: int | None = None,
+) -> Graph:
+    """The graph in a folder.
+
+    Args:
+        folder: a folder with files of the names in :data:`FILES`.
+        given: ``nodes``, ``features``, ``labels`` and ``graph_ids`` as :func:`hgcn.data.read` takes
+            them, which win over files of the folder.
+        directed: whether direction means something.
+        name: the name of the graph; that of the folder if not given.
+        instead: names of files to read in place of the usual ones, by what they hold.
+        num_nodes: number of nodes of a graph without anything but edges; these then hold numbers
+            of nodes.
+    """
+    files = folder_files(folder, instead)
+    values = {
+        what: files.get(what) if given.get(what) is None else given[what]
+        for what in ("nodes", "features", "labels", "graph_ids")
+    }
+    edges = edges_from_table(Table(files["edges"]))
+    only_edges = all(value is None for value in values.values())
+    graph = assemble(Opened(edges, num_nodes if only_edges else None), values, directed)
+    fields = read_split(files["split"], graph) if "split" in files else {}
+    return graph.replace(name=name or folder.resolve().name, **fields)
+
+
+def holds_edges(folder: Path, instead: Mapping[str, str] = NOTHING) -> bool:
+    """Whether there is a folder with a file of edges."""
+    names = [instead["edges"]] if "edges" in instead else FILES["edges"]
+    return any((folder / name).is_file() for name in names)
+
+
+def folder_files(folder: Path, instead: Mapping[str, str] = NOTHING) -> dict[str, Path]:
     """The files of a folder by what they hold."""
-    parts = {}
-    for part, names in PARTS.items():
+    files = {what: folder / name for what, name in instead.items()}
+    for what, names in FILES.items():
+        if what in instead:
+            continue
         found = [folder / name for name in names if (folder / name).is_file()]
         if len(found) > 1:
             raise DataError(
-                f"Expected one file of {part} in {folder}, got {', '.join(p.name for p in found)}. "
+                f"Expected one file of {what} in {folder}, got {', '.join(p.name for p in found)}. "
                 "Remove all but one, or read the files by themselves."
             )
         if found:
-            parts[part] = found[0]
-    if "edges" not in parts:
+            files[what] = found[0]
+    if "edges" not in files:
         there = ", ".join(sorted(path.name for path in folder.iterdir())[:5])
         raise DataError(
             f"Expected a file edges.csv in the folder {folder}, got {there or 'nothing'}. "
             "Give the path of the edge list itself if it has another name."
         )
-    return parts
+    return files
 
 
 def read_split(path: Path, graph: Graph) -> dict[str, Any]:
@@ -55,10 +104,11 @@ def read_split(path: Path, graph: Graph) -> dict[str, Any]:
             f"Expected JSON, got something else ({path}, line {error.lineno}): {error.msg}."
         ) from None
     if not isinstance(content, dict):
-        raise DataError(f"Expected an object with {', '.join(SPLIT_PARTS)}, got another ({path}).")
+        raise DataError(f"Expected an object with {', '.join(PARTS)}, got another ({path}).")
     split = {}
-    number = {node: at for at, node in enumerate(graph.ids.tolist())}
-    for part in SPLIT_PARTS:
+    by_node = any(part in content for part in PARTS)
+    number = {node: at for at, node in enumerate(graph.ids.tolist())} if by_node else {}
+    for part in PARTS:
         if part in content:
             known = [number.get(node) for node in _list(content[part], part, path)]
             if None in known:

@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 NO_ID = ("", "nan", "NaN", "None", "null", "NULL")
 
 
-def tidy(ids: pl.Series, place: Callable[[int], str]) -> pl.Series:
+def tidy(ids: pl.Series, location: Callable[[int], str]) -> pl.Series:
     """Ids as int64 if all of them are whole numbers, else as text without spaces around.
 
     Text such as ``007`` stays text: it is not the number 7.
@@ -31,22 +31,22 @@ def tidy(ids: pl.Series, place: Callable[[int], str]) -> pl.Series:
         whole = ids.cast(pl.Int64, strict=False)
         ids = whole if (whole.cast(ids.dtype) == ids).all() else ids
     if ids.dtype.is_integer():
-        _no_missing(ids.is_null(), ids, place)
+        _no_missing(ids.is_null(), ids, location)
         numbers = ids.cast(pl.Int64, strict=False)
         return ids.cast(pl.String) if numbers.null_count() else numbers
     text = ids.cast(pl.String, strict=False).str.strip_chars()
     numbers = text.cast(pl.Int64, strict=False)
     if not numbers.null_count() and (numbers.cast(pl.String) == text).all():
         return numbers
-    _no_missing(text.is_null() | text.is_in(NO_ID), text, place)
+    _no_missing(text.is_null() | text.is_in(NO_ID), text, location)
     return text
 
 
-def _no_missing(missing: pl.Series, ids: pl.Series, place: Callable[[int], str]) -> None:
+def _no_missing(missing: pl.Series, ids: pl.Series, location: Callable[[int], str]) -> None:
     if missing.any():
         row = missing.arg_max() or 0
         raise DataError(
-            f"Expected an id of a node, got {ids[row] or 'nothing'} ({place(row)}). "
+            f"Expected an id of a node, got {ids[row] or 'nothing'} ({location(row)}). "
             "Remove rows without an id."
         )
 

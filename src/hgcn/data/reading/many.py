@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hgcn.data.graph import Graph, csr_matrix
+from hgcn.data.graph import Graph
+from hgcn.data.sparse import stack_rows
 from hgcn.errors import GraphError
 
 
@@ -18,7 +19,7 @@ def combine(graphs: Sequence[Graph], name: str = "graph") -> Graph:
 
     Example:
         >>> import networkx
-        >>> from hgcn.data.reading.convert import as_graph
+        >>> from hgcn.data import as_graph
         >>> combine([as_graph(networkx.path_graph(3)), as_graph(networkx.path_graph(2))])
         Graph(5 nodes, 3 edges, 2 graphs)
     """
@@ -39,11 +40,12 @@ def combine(graphs: Sequence[Graph], name: str = "graph") -> Graph:
                 )
     starts = np.cumsum([0, *(graph.num_nodes for graph in graphs)])
     groups = [graph.graph_ids for graph in graphs]
+    features = [graph.x for graph in graphs if graph.x is not None]
     shifts = np.cumsum([0, *(graph.num_graphs for graph in graphs)])
     return Graph(
         torch.cat([g.edge_index + int(s) for g, s in zip(graphs, starts, strict=False)], dim=1),
         int(starts[-1]),
-        x=_stack([graph.x for graph in graphs]),
+        x=stack_rows(features) if features else None,
         y=_cat([graph.y for graph in graphs]),
         edge_weight=_cat([graph.edge_weight for graph in graphs]),
         directed=first.directed,
@@ -62,6 +64,7 @@ def combine(graphs: Sequence[Graph], name: str = "graph") -> Graph:
             if all(key in graph.columns for graph in graphs)
         },
         split=_cat_splits(graphs, starts),
+        ratios=first.ratios if len({graph.ratios for graph in graphs}) == 1 else None,
         name=name,
         notes=tuple(dict.fromkeys(note for graph in graphs for note in graph.notes)),
     )
@@ -84,21 +87,3 @@ def _cat_splits(graphs: Sequence[Graph], starts: Any) -> dict[str, Tensor] | Non
         for part, nodes in (graph.split or {}).items():
             split.setdefault(part, []).append(nodes + int(start))
     return {part: torch.cat(nodes) for part, nodes in split.items()} or None
-
-
-def _stack(parts: Sequence[Tensor | None]) -> Tensor | None:
-    """Matrices one below the other; sparse if all are."""
-    given = [part for part in parts if part is not None]
-    if not given or any(part.layout != torch.sparse_csr for part in given):
-        return _cat([part.to_dense() for part in given])
-    sizes = [0, *(int(part.crow_indices()[-1]) for part in given)]
-    crow = [
-        part.crow_indices()[1:] + int(shift)
-        for part, shift in zip(given, np.cumsum(sizes), strict=False)
-    ]
-    return csr_matrix(
-        torch.cat((torch.zeros(1, dtype=torch.int64), *crow)),
-        torch.cat([part.col_indices() for part in given]),
-        torch.cat([part.values() for part in given]),
-        (sum(len(part) for part in given), given[0].shape[1]),
-    )

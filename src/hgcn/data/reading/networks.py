@@ -88,9 +88,9 @@ def open_network(network: Any, path: str) -> tuple[Edges, Frame]:
     weight = series([1 if value is None else value for value in weights]) if some else None
     first, second = (pl.Series([end[i] for end in ends], dtype=pl.Int64) for i in (0, 1))
 
-    def place(row: int) -> str:
+    def location(row: int) -> str:
         a, b = ends[row]
         return f"{path}, edge {names[a]!r} to {names[b]!r}"
 
-    edges = make_edges(first, second, weight, path, place, directed=network.is_directed())
+    edges = make_edges(first, second, weight, path, location, directed=network.is_directed())
     return edges, table

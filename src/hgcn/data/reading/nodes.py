@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hgcn.data.graph import count
+from hgcn.data.clean import count
 from hgcn.data.reading.arrays import ARRAY_ENDINGS, load_array
 from hgcn.data.reading.edges import Edges
 from hgcn.data.reading.ids import Ints, factorise, first_repeat, positions, same_kind, tidy
@@ -29,7 +29,7 @@ class Keyed:
     ids: pl.Series
     columns: tuple[str, ...]
 
-    def without(self, *others: Keyed | Rows | None) -> Keyed:
+    def without(self, *others: Keyed | RowValues | None) -> Keyed:
         """The columns of this table that no other part uses."""
         used = {
             name
@@ -41,7 +41,7 @@ class Keyed:
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowValues:
     """An array with a row for each node."""
 
     value: Any
@@ -55,13 +55,13 @@ class Rows:
 def keyed(frame: Frame) -> Keyed:
     """A table with an id for each row, each of them once."""
     first, *others = frame.data.columns
-    ids = tidy(frame.data.get_column(first), frame.place)
+    ids = tidy(frame.data.get_column(first), frame.location)
     again = first_repeat(ids)
     if again is not None:
         before = int((ids == ids[again]).arg_max() or 0)
         raise DataError(
             f"Expected each id once in the column {first!r}, got {ids[again]} again "
-            f"({frame.place(again)}); it is first at {frame.place(before)}."
+            f"({frame.location(again)}); it is first at {frame.location(before)}."
         )
     return Keyed(frame, ids, tuple(others))
 
@@ -72,7 +72,7 @@ def open_table(table: Table | str | Path) -> Keyed:
     return keyed(read_table(table, lambda top: True))
 
 
-def open_values(value: Any, nodes: Keyed | None, what: str) -> Keyed | Rows | None:
+def open_values(value: Any, nodes: Keyed | None, what: str) -> Keyed | RowValues | None:
     """What ``features``, ``labels`` or ``graph_ids`` stands for: columns, a file or an array."""
     if value is None:
         return None
@@ -82,14 +82,14 @@ def open_values(value: Any, nodes: Keyed | None, what: str) -> Keyed | Rows | No
         return _columns([value], nodes, what)
     if isinstance(value, str | Path | Table):
         return _open_file(value, nodes, what)
-    return Rows(value, f"`{what}`")
+    return RowValues(value, f"`{what}`")
 
 
-def _open_file(value: str | Path | Table, nodes: Keyed | None, what: str) -> Keyed | Rows:
+def _open_file(value: str | Path | Table, nodes: Keyed | None, what: str) -> Keyed | RowValues:
     if isinstance(value, Table) or is_table(Path(value)):
         return open_table(value)
     if Path(value).suffix in ARRAY_ENDINGS:
-        return Rows(load_array(Path(value)), str(value))
+        return RowValues(load_array(Path(value)), str(value))
     endings = ", ".join((*ARRAY_ENDINGS, *TABLE_ENDINGS))
     known = () if nodes is None else nodes.columns
     raise DataError(
@@ -111,7 +111,7 @@ def _columns(names: Sequence[str], nodes: Keyed | None, what: str) -> Keyed:
 
 
 def number_nodes(
-    edges: Edges, num_nodes: int | None, tables: Sequence[Keyed], rows: Sequence[Rows]
+    edges: Edges, num_nodes: int | None, tables: Sequence[Keyed], rows: Sequence[RowValues]
 ) -> tuple[pl.Series, Ints]:
     """The ids of all nodes, in order, and the node at each end of the edges.
 
@@ -129,9 +129,10 @@ def number_nodes(
                 f"({tables[0].frame.path})."
             )
         _check_total(total, len(ids), rows, "the graph has")
-        return ids, edges.ids.to_numpy()
+        return ids, _as_rows(edges, len(ids), f"the nodes of {edges.path}")
     if total is not None and not tables:
-        return pl.Series(range(total), dtype=pl.Int64), _as_rows(edges, total, rows[0].path)
+        numbers = _as_rows(edges, total, f"the rows of {rows[0].path}")
+        return pl.Series(range(total), dtype=pl.Int64), numbers
     if not len(edges.ids) and not tables:
         raise DataError(
             f"Expected edges, got none ({edges.path}). Without edges, give a table of nodes."
@@ -151,7 +152,7 @@ def number_nodes(
     return ids, positions(distinct, ids)[codes]
 
 
-def _rows(rows: Sequence[Rows]) -> int | None:
+def _rows(rows: Sequence[RowValues]) -> int | None:
     for other in rows[1:]:
         if len(other) != len(rows[0]):
             raise DataError(
@@ -161,7 +162,7 @@ def _rows(rows: Sequence[Rows]) -> int | None:
     return len(rows[0]) if rows else None
 
 
-def _check_total(total: int | None, expected: int, rows: Sequence[Rows], who: str) -> None:
+def _check_total(total: int | None, expected: int, rows: Sequence[RowValues], who: str) -> None:
     if total is not None and total != expected:
         raise DataError(
             f"Expected a row for each node, and {who} {count(expected, 'node')}, got {total} "
@@ -169,23 +170,23 @@ def _check_total(total: int | None, expected: int, rows: Sequence[Rows], who: st
         )
 
 
-def _as_rows(edges: Edges, total: int, path: str) -> Ints:
-    """Ids that are row numbers of an array, checked."""
+def _as_rows(edges: Edges, total: int, what: str) -> Ints:
+    """Ids that are numbers of nodes, such as the rows of an array, checked."""
     import polars as pl
 
-    expected = f"Expected ids in 0..{total - 1}, the rows of {path}"
+    expected = f"Expected ids in 0..{total - 1}, {what}"
     if edges.ids.dtype != pl.Int64:
         numbers = edges.ids.cast(pl.Int64, strict=False)
         at = numbers.is_null().arg_max() or 0
         raise DataError(
-            f"{expected}, got {edges.ids[at]!r} ({edges.place_of_end(at)}). "
+            f"{expected}, got {edges.ids[at]!r} ({edges.location_of_end(at)}). "
             "Give a table whose rows are in the same order: nodes=."
         )
     ids = edges.ids.to_numpy()
     if len(ids) and ids.max() >= total:
         at = int((ids >= total).argmax())
         hint = " Are the ids 1-based?" if ids.min() == 1 and ids.max() == total else ""
-        raise DataError(f"{expected}, got {ids[at]} ({edges.place_of_end(at)}).{hint}")
+        raise DataError(f"{expected}, got {ids[at]} ({edges.location_of_end(at)}).{hint}")
     return ids
 
 
@@ -200,7 +201,7 @@ def _check_order(table: Keyed, ids: pl.Series, edges: Edges) -> None:
             row = int(wrong.argmax())
             raise DataError(
                 f"Expected the ids 0..{len(numbers) - 1} in order next to an array, got "
-                f"{numbers[row]} ({table.frame.place(row)}). Sort the table by id."
+                f"{numbers[row]} ({table.frame.location(row)}). Sort the table by id."
             )
 
 
@@ -212,7 +213,7 @@ def missing_ids(missing: pl.Series, path: str, what: str, edges: Edges) -> None:
     more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
     ends = (edges.ids.cast(pl.String) == str(missing[0])).arg_max() or 0
     found = len(edges.ids) and str(edges.ids[ends]) == str(missing[0])
-    where = f" ({edges.place_of_end(ends)})" if found else ""
+    where = f" ({edges.location_of_end(ends)})" if found else ""
     raise DataError(
         f"Expected {what} for each node in {path}, got none for {named}{more}{where}. "
         "Add them there, or remove their edges. Are ids written the same way in both?"
@@ -226,7 +227,7 @@ def aligned(values: Keyed, ids: pl.Series, what: str) -> Ints:
         row = int(stray.argmax())
         raise DataError(
             f"Expected {what} of nodes of the graph, got the unknown id {values.ids[row]} "
-            f"({values.frame.place(row)}); {count(int(stray.sum()), 'such row')}. "
+            f"({values.frame.location(row)}); {count(int(stray.sum()), 'such row')}. "
             "Are ids written the same way in both files?"
         )
     return positions(ids, values.ids)

@@ -10,10 +10,10 @@ import numpy as np
 from torch import Tensor
 
 from hgcn.data.graph import Graph
+from hgcn.data.pyg import is_from, is_pyg
 from hgcn.data.reading.assemble import Opened, assemble, with_rows
-from hgcn.data.reading.convert import from_pyg, is_from, is_pyg
 from hgcn.data.reading.edges import edges_from_arrays, edges_from_matrix, edges_from_table
-from hgcn.data.reading.folder import folder_parts, read_split
+from hgcn.data.reading.folder import read_folder
 from hgcn.data.reading.many import combine
 from hgcn.data.reading.networks import NETWORK_ENDINGS, load_network, open_network
 from hgcn.data.reading.nodes import keyed
@@ -67,26 +67,18 @@ def read(
                 "Read each graph by itself, then the list of them."
             )
         return combine([read(one, directed=directed) for one in source], name or "graph")
-    split = None
     if isinstance(source, str | Path) and Path(source).is_dir():
-        folder = Path(source)
-        parts = folder_parts(folder)
-        source, split = parts.pop("edges"), parts.pop("split", None)
-        given = {
-            key: value if value is not None else parts.get(key) for key, value in given.items()
-        }
-        name = name or folder.resolve().name
+        return read_folder(Path(source), given=given, directed=directed, name=name)
     if isinstance(source, Graph) or is_pyg(source):
         own = {} if directed is None else {"directed": directed}
-        complete = from_pyg(source, **own) if is_pyg(source) else source
+        complete = Graph.from_pyg(source, **own) if is_pyg(source) else source
         if directed not in (None, complete.directed):
             raise DataError(
                 f"Expected `directed` to be {complete.directed}, as in the graph given."
             )
         graph = with_rows(complete, given)
         return graph.replace(name=name or graph.name)
-    graph = assemble(_open(source), given, directed).replace(name=name or _name(source))
-    return graph if split is None else graph.replace(**read_split(split, graph))
+    return assemble(_open(source), given, directed).replace(name=name or _name(source))
 
 
 def _name(source: Any) -> str:

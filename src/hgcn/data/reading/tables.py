@@ -53,7 +53,7 @@ class Frame:
 
     data: pl.DataFrame
     path: str
-    place: Callable[[int], str]
+    location: Callable[[int], str]
     header: bool | None = True
     """None if the first line may be a header or not; it was then taken as a row."""
 
@@ -92,7 +92,7 @@ def _pick(frame: Frame, columns: Sequence[str] | None) -> Frame:
             raise DataError(one_of("columns", name, frame.data.columns) + f" ({frame.path})")
     if columns is None:
         return frame
-    return Frame(frame.data.select(columns), frame.path, frame.place, frame.header)
+    return Frame(frame.data.select(columns), frame.path, frame.location, frame.header)
 
 
 def _read_parquet(path: Path) -> Frame:

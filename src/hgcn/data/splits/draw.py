@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from hgcn.data.graph import Graph
-from hgcn.data.reading.convert import as_graph
+from hgcn.data.convert import as_graph
 from hgcn.data.splits.links import (
     LinkPart,
     LinkSplit,
@@ -30,13 +29,13 @@ from hgcn.data.splits.nodes import (
 )
 from hgcn.data.splits.reference import legacy_links, legacy_nodes
 from hgcn.errors import GraphError
+from hgcn.names import PROTOCOLS
 from hgcn.text import one_of
 
 __all__ = ["LinkPart", "LinkSplit", "NodeSplit", "split_links", "split_nodes"]
 
-PROTOCOLS = ("clean", "legacy")
-PAPER_RATIOS = {"disease": (0.30, 0.10, 0.60), "airport": (0.70, 0.15, 0.15)}
-"""The paper's shares of the nodes for training, validation and test."""
+RATIOS = (0.70, 0.15, 0.15)
+"""The shares of training, validation and test, where neither caller nor graph has others."""
 
 
 def split_links(
@@ -92,9 +91,9 @@ def split_nodes(
 ) -> NodeSplit:
     """Split labelled nodes for node classification.
 
-    Without ``ratios`` the graph's own split is taken. If it has none, the shares are those of the
-    paper: 30/10/60 % where the name of the graph begins with "disease", else 70/15/15 %. Of many
-    graphs, whole graphs are drawn. Nodes without a label are in no part.
+    Without ``ratios`` the graph's own split is taken. If it has none, the shares are its
+    ``ratios``, else 70/15/15 %. Of many graphs, whole graphs are drawn. Nodes without a label are
+    in no part.
 
     Args:
         graph: a graph, or anything that :func:`hgcn.data.as_graph` takes.
@@ -104,7 +103,7 @@ def split_nodes(
         stratify: draw each class by itself, so that each part has all classes in equal shares.
     """
     graph = as_graph(graph)
-    shares = _paper_ratios(graph) if ratios is None else tuple(ratios)
+    shares = (graph.ratios or RATIOS) if ratios is None else tuple(ratios)
     _check_request(protocol, shares, "`ratios`")
     own = ratios is None and graph.split is not None
     if protocol == "legacy" and not own:
@@ -134,7 +133,3 @@ def _check_request(protocol: str, shares: Sequence[float], name: str) -> None:
             f"Expected {name} to be shares in 0..1 that add up to 1 at most and leave something to "
             f"train on, got {', '.join(f'{share:g}' for share in shares)} for train, val, test."
         )
-
-
-def _paper_ratios(graph: Graph) -> tuple[float, float, float]:
-    return PAPER_RATIOS["disease" if graph.name.startswith("disease") else "airport"]

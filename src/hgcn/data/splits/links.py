@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hgcn.data.graph import SPLIT_PARTS, Graph
+from hgcn.data.graph import Graph
 from hgcn.data.pairs import Ints, find, keys, pairs_at
 from hgcn.data.splits.negatives import NonEdges
 from hgcn.data.splits.nodes import (
@@ -25,6 +25,7 @@ from hgcn.data.splits.nodes import (
     parts_of_graphs,
 )
 from hgcn.errors import GraphError
+from hgcn.names import PARTS
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,7 +156,7 @@ def _held_out(inside: Tensor, share: float, code: int, generator: np.random.Gene
     part = torch.full(inside.shape, UNUSED)
     members = inside.nonzero()[:, 0]
     if len(members):
-        what = f"edges in the {SPLIT_PARTS[code]} graphs"
+        what = f"edges in the {PARTS[code]} graphs"
         draw_parts(members, part_sizes(len(members), (1 - share, share), what), part, generator)
     return part == 1
 

@@ -63,9 +63,9 @@ class NonEdges:
             count = ends[graph] - first
         row = torch.cat((count.new_zeros(1), count.cumsum(0)))
 
-        place = torch.full((num_nodes,), -1)
-        place[nodes] = position
-        i, j = place[edges]
+        position_of = torch.full((num_nodes,), -1)
+        position_of[nodes] = position
+        i, j = position_of[edges]
         if not directed:
             i, j = torch.minimum(i, j), torch.maximum(i, j)
         number = row[i] + j - first[i] - ((j > i) & directed).long()

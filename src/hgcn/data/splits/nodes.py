@@ -9,8 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hgcn.data.graph import SPLIT_PARTS, Graph
+from hgcn.data.graph import Graph
 from hgcn.errors import GraphError
+from hgcn.names import PARTS
 
 TRAIN, VAL, TEST, UNUSED = 0, 1, 2, 3
 FAULT = "This is a fault of hgcn: please report it with the graph and the seed."
@@ -102,9 +103,9 @@ def own_parts(graph: Graph) -> Tensor:
         if len(taken):
             raise GraphError(
                 f"Expected the parts of the graph's own split to share no node, got node "
-                f"{int(taken[0])} in {name!r} and in {SPLIT_PARTS[int(part[taken[0]])]!r}."
+                f"{int(taken[0])} in {name!r} and in {PARTS[int(part[taken[0]])]!r}."
             )
-        part[nodes] = SPLIT_PARTS.index(name)
+        part[nodes] = PARTS.index(name)
     return part
 
 

@@ -49,13 +49,13 @@ def pairs_at(
 ) -> Ints:
     """The pairs of ``NonEdges`` (``negatives.py``) with these numbers, shape ``[2, count]``."""
     out = np.empty((2, numbers.shape[0]), np.int64)
-    for place in range(numbers.shape[0]):
-        k = numbers[place]
+    for at in range(numbers.shape[0]):
+        k = numbers[at]
         number = k + _count_up_to(k, before, before_guide[0], before_guide[1])
         i = _count_up_to(number, row, row_guide[0], row_guide[1]) - 1
         j = number - row[i] + first[i]
         if directed and j >= i:
             j += 1
-        out[0, place] = nodes[i]
-        out[1, place] = nodes[j]
+        out[0, at] = nodes[i]
+        out[1, at] = nodes[j]
     return out

@@ -1,45 +1,26 @@
-"""Graphs of other packages."""
+"""Graphs of PyTorch Geometric, taken apart into the fields of a graph."""
 
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from hgcn.data.graph import SPLIT_PARTS, Graph
+from hgcn.data.clean import clean_edges, is_symmetric
 from hgcn.data.pairs import keys
-from hgcn.data.reading.arrays import as_features
-from hgcn.data.reading.clean import clean_edges, is_symmetric
+from hgcn.data.sparse import as_features
 from hgcn.errors import GraphError
+from hgcn.names import PARTS
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data  # type: ignore[import-untyped]
 
 
-def as_graph(source: Any) -> Graph:
-    """A graph from a :class:`Graph`, a PyG ``Data`` or anything else that is one in memory.
-
-    Every function of hgcn that takes a graph calls this first. Files are read by
-    :func:`hgcn.data.read`.
-
-    Example:
-        >>> import networkx
-        >>> as_graph(networkx.path_graph(3))
-        Graph(3 nodes, 2 edges)
-    """
-    if isinstance(source, Graph):
-        return source
-    if is_pyg(source):
-        return from_pyg(source)
-    if isinstance(source, str | Path):
-        raise GraphError(f"Expected a graph, got {source!r}. Load it first: hgcn.load({source!r}).")
-    from hgcn.data.reading.source import read
-
-    return read(source)
+NAMED = ("ids", "feature_names", "class_names", "ratios")
+"""Fields that are attributes of the same name in a ``Data``."""
 
 
 def is_from(package: str, kind: str, value: Any) -> bool:
@@ -55,15 +36,15 @@ def is_pyg(value: Any) -> bool:
     )
 
 
-def from_pyg(data: Data, **fields: Any) -> Graph:
-    """The graph of a :class:`torch_geometric.data.Data`.
+def fields_of_pyg(data: Data, **given: Any) -> dict[str, Any]:
+    """The fields of the graph that a :class:`torch_geometric.data.Data` holds.
 
     It is directed if an edge lacks its reverse. Self-loops and repeated edges are cleaned as
     everywhere; ``train_mask`` and the like become the split, ``batch`` the graph ids.
 
     Args:
         data: a homogeneous graph.
-        fields: further fields of the graph, which win over those of ``data``.
+        given: further fields of the graph, which win over those of ``data``.
     """
     if is_from("torch_geometric.data", "HeteroData", data):
         raise GraphError(
@@ -75,7 +56,7 @@ def from_pyg(data: Data, **fields: Any) -> Graph:
             "Expected `data.edge_index` to be a tensor of shape [2, number of edges], got "
             f"{_shape(edge_index)}."
         )
-    n = fields.pop("num_nodes", None) or _number_of_nodes(data)
+    n = given.pop("num_nodes", None) or _number_of_nodes(data)
     edges = edge_index.detach().cpu().long()
     low, high = (int(b) for b in edges.aminmax()) if edges.numel() else (0, 0)
     if low < 0 or high >= n:
@@ -88,7 +69,7 @@ def from_pyg(data: Data, **fields: Any) -> Graph:
                 f"Expected `edge_weight` to hold {edges.shape[1]} positive numbers, got others."
             )
     source, target = edges.numpy()
-    directed = fields.pop("directed", getattr(data, "directed", None))
+    directed = given.pop("directed", getattr(data, "directed", None))
     edge_index, edge_weight, notes = clean_edges(
         source, target, weight, num_nodes=n, directed=directed is not False
     )
@@ -96,17 +77,19 @@ def from_pyg(data: Data, **fields: Any) -> Graph:
         key = keys(edge_index.numpy(), n)
         merged = None if edge_weight is None else edge_weight.double().numpy()
         directed = not is_symmetric(key, merged, n)
-    found: dict[str, Any] = {
+    return {
+        "edge_index": edge_index,
+        "num_nodes": n,
+        "edge_weight": edge_weight,
+        "directed": bool(directed),
         "x": None if data.x is None else as_features(data.x, "data.x"),
         "y": _labels(data),
         "graph_ids": _graph_ids(data),
         "split": _split(data, n),
         "notes": notes,
+        **{name: getattr(data, name, None) for name in NAMED},
+        **given,
     }
-    for name in ("ids", "feature_names", "class_names"):
-        found[name] = getattr(data, name, None)
-    found.update(fields)
-    return Graph(edge_index, n, edge_weight=edge_weight, directed=bool(directed), **found)
 
 
 def _shape(value: Any) -> str:
@@ -141,7 +124,7 @@ def _graph_ids(data: Data) -> Tensor | None:
 
 def _split(data: Data, num_nodes: int) -> dict[str, Tensor] | None:
     split = {}
-    for part in SPLIT_PARTS:
+    for part in PARTS:
         mask = getattr(data, f"{part}_mask", None)
         if mask is None:
             continue
