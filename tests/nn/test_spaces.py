@@ -20,7 +20,9 @@ def test_hyperbolic_space_is_the_geometry(points, c):
     v, w = points
     for space in (Hyperbolic(c), Hyperbolic(Curvature(c).to(v.dtype))):
         assert isinstance(space, Space)
-        torch.testing.assert_close(space.squared_distance(v, w), geometry.squared_distance(v, w, c=c))
+        torch.testing.assert_close(
+            space.squared_distance(v, w), geometry.squared_distance(v, w, c=c)
+        )
         torch.testing.assert_close(space.translate(v, w), geometry.translate(v, w, c=c))
         assert space.curvatures == (pytest.approx(c),)
         torch.testing.assert_close(

@@ -5,7 +5,7 @@ from torch.nn import functional
 
 from hgcn.config import Config
 from hgcn.data.features import degree_features
-from hgcn.data.reading.arrays import as_features
+from hgcn.data.sparse import as_features
 from hgcn.data.splits import NodeSplit
 from hgcn.errors import ConfigError
 from hgcn.training.links import LinkTask

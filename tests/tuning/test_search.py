@@ -10,7 +10,7 @@ from scipy.sparse import csr_matrix
 
 from hgcn.config import Config
 from hgcn.data.graph import Graph
-from hgcn.data.reading.arrays import as_features
+from hgcn.data.sparse import as_features
 from hgcn.data.splits import split_links, split_nodes
 from hgcn.errors import ConfigError, RunError
 from hgcn.models import options_of
