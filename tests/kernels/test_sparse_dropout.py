@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from hgcn import kernels
-from hgcn.data.graph import csr_matrix
+from hgcn.data.sparse import csr_matrix
 
 
 def test_entries_are_kept_doubled_or_dropped() -> None:

@@ -1,5 +1,6 @@
 import json
 import shutil
+from dataclasses import replace
 from importlib import import_module
 
 import numpy as np
@@ -93,7 +94,7 @@ def test_data_that_have_changed_are_refused(finished, tmp_path):
 
 def test_data_that_are_gone_are_named(finished, tmp_path):
     run = load_run(finished[1])
-    run.config = run.config.replace(source=str(tmp_path / "gone.csv"))
+    run = replace(run, config=run.config.replace(source=str(tmp_path / "gone.csv")))
     with pytest.raises(RunError, match=r"trained on, but: .*gone\.csv"):
         run.embeddings()
 
@@ -233,7 +234,7 @@ def test_coordinates_are_those_of_the_geometry():
     np.testing.assert_array_equal(table.drop("id").to_numpy(), hyperboloid.numpy())
     with pytest.raises(ConfigError, match="Did you mean 'ball'"):
         run.embeddings(coordinates="bal")
-    with pytest.raises(ConfigError, match="Expected coordinates 'normal' for gcn"):
+    with pytest.raises(ConfigError, match="'normal' for embeddings that are Euclidean"):
         quick_run(model="gcn").embeddings(coordinates="ball")
 
 

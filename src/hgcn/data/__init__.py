@@ -1,6 +1,7 @@
 """Graphs: reading, checking, datasets, simulators, splits and hyperbolicity."""
 
 from hgcn.data.convert import as_graph
+from hgcn.data.datasets import DATASETS, Dataset, load_dataset
 from hgcn.data.datasets.generators import (
     balanced_tree,
     barabasi_albert,
@@ -9,7 +10,6 @@ from hgcn.data.datasets.generators import (
     tree_with_features,
 )
 from hgcn.data.datasets.simulate import disease, disease_m, disease_spread
-from hgcn.data.datasets.table import DATASETS, load_dataset
 from hgcn.data.features import default_features, log_features, normalise_rows, standardise
 from hgcn.data.graph import Graph
 from hgcn.data.gromov.report import Hyperbolicity, hyperbolicity
@@ -21,6 +21,7 @@ from hgcn.data.splits.draw import LinkPart, LinkSplit, NodeSplit, split_links, s
 
 __all__ = [
     "DATASETS",
+    "Dataset",
     "Graph",
     "Hyperbolicity",
     "LinkPart",

@@ -12,36 +12,13 @@ from torch import Tensor
 from hgcn.data.convert import as_graph
 from hgcn.data.graph import Graph
 from hgcn.data.sparse import (
-    append_columns,
     entry_rows,
     is_csr,
-    last_entries,
     select_rows,
     stored_values,
     with_values,
 )
 from hgcn.errors import GraphError
-
-# append_columns is here until training takes it from hgcn.data.sparse.
-__all__ = [
-    "DEGREE_NAMES",
-    "LOG",
-    "ROW",
-    "STANDARD",
-    "UNCHANGED",
-    "Normalisation",
-    "append_columns",
-    "column_scales",
-    "default_features",
-    "degree_features",
-    "divide_rows",
-    "log_features",
-    "logarithm",
-    "normalise_rows",
-    "replace_last_columns",
-    "scale_columns",
-    "standardise",
-]
 
 MAX_DEGREE = 5
 
@@ -63,18 +40,6 @@ DEGREE_NAMES = (
     f"degree >= {MAX_DEGREE}",
 )
 """The columns of :func:`degree_features`."""
-
-
-def replace_last_columns(x: Tensor, new: Tensor) -> Tensor:
-    """A matrix with other last columns; in a CSR matrix all their entries must be stored."""
-    width = new.shape[1]
-    if not is_csr(x):
-        return torch.cat((x[:, :-width], new.to(x)), dim=1)
-    from hgcn.kernels.csr import with_values as same_pattern  # Numba takes a while to import
-
-    values = x.values().clone()
-    values[last_entries(x.crow_indices(), width)] = new.to(values)
-    return same_pattern(x, values)
 
 
 def default_features(graph: Any) -> Graph:

@@ -16,16 +16,12 @@ from torch import Tensor
 from hgcn.data.clean import count
 from hgcn.data.pairs import distinct, keys, pairs_at
 from hgcn.data.pyg import NAMED, fields_of_pyg
-from hgcn.data.sparse import csr_matrix, has_sorted_rows, is_csr, select_rows, stored_values
+from hgcn.data.sparse import has_sorted_rows, is_csr, select_rows, stored_values
 from hgcn.errors import GraphError
 from hgcn.names import PARTS
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data  # type: ignore[import-untyped]
-
-# The others are here until the rooms that use them take them from hgcn.names and hgcn.data.sparse.
-__all__ = ["SPLIT_PARTS", "Graph", "csr_matrix", "select_rows"]
-SPLIT_PARTS = PARTS
 
 
 @dataclass(frozen=True, eq=False, repr=False)
