@@ -18,7 +18,8 @@ FILES = sorted(ROOT.rglob("*.py"))
 
 def rooms() -> dict[str, int]:
     """The row of each room in the table: the first column has their names."""
-    rows = re.findall(r"^\| ((?:`[^`|]+`(?:, )?)+) \|", PAGE.read_text(encoding="utf-8"), re.M)
+    text = PAGE.read_text(encoding="utf-8").split("## Rooms")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| ((?:`[^`|]+`(?:, )?)+) \|", text, re.M)
     found = [
         (re.sub(r"(\.py|/)$", "", n), k) for k, r in enumerate(rows) for n in r.split("`")[1::2]
     ]

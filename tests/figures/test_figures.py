@@ -225,7 +225,7 @@ def test_embeddings_figure_has_two_panels_a_run(run: Run, flat: Run, tmp_path: P
     check_file(figure, tmp_path / "embeddings.svg")
     shallow = fit(tree(), task="link", model="euc", dim=2, epochs=2, eval_every=1)
     titles = [ax.get_title() for ax in figures.embeddings_figure([shallow]).axes]
-    assert titles == ["euc, tree: embedding", ""]
+    assert titles == ["Euc, tree: embedding", ""]
     with pytest.raises(ConfigError, match="at least one run"):
         figures.embeddings_figure([])
 
