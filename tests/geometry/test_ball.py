@@ -54,7 +54,12 @@ class TestBall(ModelContract):
     radius = 3
     precision = 300
     longest_step = 30
-    makes_points = ModelContract.makes_points | {"add", "matvec", "project from outside"}
+    makes_points = ModelContract.makes_points | {
+        "add",
+        "matvec",
+        "project from outside",
+        "project of a vector",
+    }
     may_overflow = frozenset({"transport", "inner"})
 
     def at_origin(self, v: Tensor) -> Tensor:
@@ -71,6 +76,7 @@ class TestBall(ModelContract):
             "matvec": lambda x, y, v, c: ball.matvec(torch.eye(x.shape[-1]).to(x), x, c=c),
             "conformal factor": lambda x, y, v, c: ball.conformal_factor(x, c=c),
             "project from outside": lambda x, y, v, c: ball.project(5 * x, c=c),
+            "project of a vector": lambda x, y, v, c: ball.project(v, c=c),
             "transport of a point": lambda x, y, v, c: ball.transport(y, start=x, end=y, c=c),
             "inner product of a point": lambda x, y, v, c: ball.inner(y, y, at=x, c=c),
         }
