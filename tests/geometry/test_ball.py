@@ -8,13 +8,12 @@ import mpmath as mp
 import oracle
 import pytest
 import torch
-from model_contract import (
+from model_case import (
     DOUBLE,
     EPS,
     SINGLE,
     Errors,
     Function,
-    ModelContract,
     Sample,
     directions,
     each_curvature,
@@ -22,6 +21,7 @@ from model_contract import (
     each_radius,
     eps,
 )
+from model_contract import ModelContract
 from torch import Tensor
 
 from hgcn.errors import GeometryError

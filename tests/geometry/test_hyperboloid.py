@@ -7,18 +7,18 @@ import mpmath as mp
 import oracle
 import pytest
 import torch
-from model_contract import (
+from model_case import (
     DOUBLE,
     EPS,
     Errors,
     Function,
-    ModelContract,
     Sample,
     directions,
     each_curvature,
     each_dtype,
     eps,
 )
+from model_contract import ModelContract
 from torch import Tensor
 
 from hgcn.errors import GeometryError
