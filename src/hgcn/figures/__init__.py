@@ -2,7 +2,7 @@
 
 Example:
     >>> from hgcn import figures
-    >>> figures.save(figures.geometry_figure(), "geometry.svg")  # doctest: +SKIP
+    >>> path = figures.save(figures.geometry_figure(), "geometry.svg")
 """
 
 from hgcn.figures.attention import attention_figure, train_for_attention

@@ -28,7 +28,7 @@ class Curvature(nn.Module):
 
     Example:
         >>> curvature = Curvature(0.5)
-        >>> float(curvature())
+        >>> curvature().item()
         0.5
     """
 

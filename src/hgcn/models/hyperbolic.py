@@ -52,6 +52,7 @@ class HGCN(Encoder):
         add_self_loops: whether each node is among its own neighbours.
 
     Example:
+        >>> import torch
         >>> encoder = HGCN(8, dim=2)
         >>> z = encoder(torch.randn(4, 8), torch.tensor([[0, 1, 2], [1, 2, 3]]))
         >>> encoder.squared_distance(z[0], z[1:]).shape

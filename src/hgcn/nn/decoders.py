@@ -28,8 +28,8 @@ class FermiDirac(nn.Module):
 
     Example:
         >>> decoder = FermiDirac()
-        >>> decoder(geometry.squared_distance(torch.zeros(1, 2), torch.ones(1, 2), c=1.0))
-        tensor([0.])
+        >>> decoder(torch.tensor([0.0, 2.0, 5.0]))  # of squared distances
+        tensor([ 2.,  0., -3.])
     """
 
     no_weight_decay = True

@@ -6,7 +6,7 @@ Example:
     >>> from hgcn.data.graph import Graph
     >>> graph = Graph(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3)
     >>> scene = viewer.scene_from_embeddings(graph, [torch.randn(3, 8)], [1.0])
-    >>> path = viewer.write_page("disk.html", scene)  # doctest: +SKIP
+    >>> path = viewer.write_page("disk.html", scene)
 """
 
 from hgcn.scenes.build import scene_from_embeddings

@@ -34,11 +34,13 @@ def read(
     r"""Read a graph, check it, and say in its ``notes`` what was cleaned.
 
     Example:
-        >>> import tempfile, pathlib
-        >>> path = pathlib.Path(tempfile.mkdtemp()) / "friends.csv"
+        >>> import pathlib, tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = pathlib.Path(folder.name) / "friends.csv"
         >>> _ = path.write_text("source,target\nann,bob\nbob,cem\n")
         >>> read(path)
         Graph('friends': 3 nodes, 2 edges)
+        >>> folder.cleanup()
 
     Args:
         source: an edge list (``.csv``, ``.tsv``, ``.txt``, ``.parquet``, or a :class:`Table` for
