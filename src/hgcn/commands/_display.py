@@ -5,8 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, ProgressColumn, Task, TextColumn
@@ -18,6 +17,7 @@ from hgcn.names import score_name
 
 if TYPE_CHECKING:
     from hgcn.training.loop import Progress
+    from hgcn.tuning.trial import Trials
 
 
 class _Remaining(ProgressColumn):
@@ -39,39 +39,58 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-class TrainingDisplay:
-    """Shows how training goes: a live line in a terminal, a line now and then in a pipe.
+class LiveLine:
+    """How something goes: a live line in a terminal, a line now and then in a pipe.
 
-    Use it as a context, and give its :meth:`update` to :func:`hgcn.fit` as ``on_epoch``.
+    Use it as a context.
+
+    Args:
+        columns: what stands before the text.
+        quiet: show nothing.
+        every: seconds between two lines in a pipe.
     """
 
-    def __init__(self, quiet: bool = False, every: float = 10.0) -> None:
+    def __init__(self, *columns: ProgressColumn, quiet: bool = False, every: float = 10.0) -> None:
         self.console = Console(stderr=True, quiet=quiet)
         self.every = every
         self.last = time.monotonic()
-        self.shown: dict[str, Any] = {"score": "", "c": ""}
         self.bar = Bar(
-            TextColumn("epoch {task.completed}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[text]}"),
-            _Remaining(),
+            *columns,
             console=self.console,
             transient=True,
             disable=quiet or not self.console.is_terminal,
         )
         self.task = self.bar.add_task("", total=None, text="starting")
 
-    def __enter__(self) -> TrainingDisplay:
+    def __enter__(self) -> Self:
         self.bar.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self.bar.stop()
+
+    def show(self, what: str, done: int, total: int, text: str) -> None:
+        """Show how much of something is done."""
+        self.bar.update(self.task, completed=done, total=total, text=text)
+        now = time.monotonic()
+        if self.bar.disable and now - self.last >= self.every:
+            self.console.print(f"{what} {done}/{total}  {text}", highlight=False)
+            self.last = now
+
+
+class TrainingDisplay(LiveLine):
+    """Shows how training goes; give its :meth:`update` to :func:`hgcn.fit` as ``on_epoch``."""
+
+    def __init__(self, quiet: bool = False, every: float = 10.0) -> None:
+        super().__init__(
+            TextColumn("epoch {task.completed}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[text]}"),
+            _Remaining(),
+            quiet=quiet,
+            every=every,
+        )
+        self.shown: dict[str, Any] = {"score": "", "c": ""}
 
     def update(self, progress: Progress) -> None:
         """Show where training stands."""
@@ -80,18 +99,39 @@ class TrainingDisplay:
             curvatures = " ".join(f"{c:.2g}" for c in progress.curvatures)
             self.shown["c"] = f"c {curvatures}" if curvatures else ""
         best = progress.best
-        parts = [
+        words = [
             f"loss {progress.loss:.4f}",
             self.shown["score"],
             f"best {100 * best.score:.2f} at {best.epoch}" if best.epoch else "",
             f"patience {progress.patience_left}",
             self.shown["c"],
         ]
-        text = "  ".join(part for part in parts if part)
-        self.bar.update(self.task, completed=progress.epoch, total=progress.epochs, text=text)
-        if self.bar.disable and time.monotonic() - self.last >= self.every:
-            self.console.print(f"epoch {progress.epoch}/{progress.epochs}  {text}", highlight=False)
-            self.last = time.monotonic()
+        self.show("epoch", progress.epoch, progress.epochs, "  ".join(filter(None, words)))
+
+
+class SearchDisplay(LiveLine):
+    """Shows how a search goes; give its :meth:`update` to :func:`hgcn.search` as ``on_trial``."""
+
+    def __init__(self, quiet: bool = False, every: float = 10.0) -> None:
+        super().__init__(
+            TextColumn("trials {task.completed}/{task.total}"),
+            BarColumn(bar_width=24),
+            TextColumn("{task.fields[text]}"),
+            quiet=quiet,
+            every=every,
+        )
+        self.start = time.monotonic()
+        self.first: int | None = None
+
+    def update(self, trials: Trials) -> None:
+        """Show where the search stands."""
+        if self.first is None:
+            # Trials of an earlier call took none of our time.
+            self.first = trials.done - 1
+        rate = (time.monotonic() - self.start) / (trials.done - self.first)
+        best = "none yet" if trials.best is None else f"{100 * trials.best:.2f}"
+        text = f"best {best}  about {duration(rate * (trials.total - trials.done))} more"
+        self.show("trials", trials.done, trials.total, text)
 
 
 def output() -> Console:

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import fields
 from typing import Any
 
-from hgcn.config import TYPES, Config
+from hgcn.config import TYPES, Config, read_toml
 from hgcn.errors import ConfigError
 
 NOT_FLAGS = ("source",)
@@ -58,6 +58,21 @@ def given_settings(arguments: argparse.Namespace) -> dict[str, Any]:
             except ValueError:
                 given[name] = text
     return given
+
+
+def source_and_settings(
+    arguments: argparse.Namespace, given: dict[str, Any], command: str
+) -> tuple[str, dict[str, Any]]:
+    """The source, and the settings of the file of --config under those of the flags."""
+    settings = read_toml(arguments.config) if arguments.config else {}
+    own = settings.pop("source", None)
+    source = arguments.source or own
+    if source is None:
+        raise ConfigError(
+            f"Expected a dataset name, a file or a folder to {command} on: hgcn {command} cora. "
+            "`hgcn datasets` lists the names."
+        )
+    return str(source), {**settings, **given}
 
 
 def above_zero(flag: str, text: str) -> int:

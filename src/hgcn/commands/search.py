@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from hgcn.commands._settings import add_settings, given_settings
+from hgcn.commands._settings import (
+    above_zero,
+    add_settings,
+    given_settings,
+    source_and_settings,
+)
 from hgcn.cores import count_cores
-from hgcn.errors import ConfigError
 
 if TYPE_CHECKING:
     from hgcn.tuning.search import SearchResult
-    from hgcn.tuning.trial import Trials
 
 EXAMPLES = """\
 A setting that is given is fixed; the others of the search space vary. The test part is never
@@ -58,9 +60,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Search as asked."""
     given = given_settings(arguments)
-    source, given = _source(arguments, given)
+    source, given = source_and_settings(arguments, given, "search")
     numbers: dict[str, Any] = {
-        name: _number(name, text)
+        name: above_zero(f"--{name}", text)
         for name, text in (
             ("trials", arguments.trials),
             ("seeds", arguments.seeds),
@@ -69,11 +71,12 @@ def run(arguments: argparse.Namespace) -> int:
     }
 
     from hgcn import files
+    from hgcn.commands._display import SearchDisplay
     from hgcn.tuning.search import search
 
     folder = Path(arguments.out)
     files.make_folder(folder)
-    with _Display(arguments.quiet) as display:
+    with SearchDisplay(arguments.quiet) as display:
         result = search(
             source,
             **numbers,
@@ -91,78 +94,12 @@ def run(arguments: argparse.Namespace) -> int:
     return INTERRUPTED if result.interrupted else 0
 
 
-def _source(arguments: argparse.Namespace, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The source, and the settings of the file under those of the flags."""
-    from hgcn.config import read_toml
-
-    settings = read_toml(arguments.config) if arguments.config else {}
-    own = settings.pop("source", None)
-    source = arguments.source or own
-    if source is None:
-        raise ConfigError(
-            "Expected a dataset name, a file or a folder to search on: hgcn search cora. "
-            "`hgcn datasets` lists the names."
-        )
-    return str(source), {**settings, **given}
-
-
-def _number(name: str, text: str) -> int:
-    if not text.isdecimal() or int(text) < 1:
-        raise ConfigError(f"Expected --{name} to be a whole number above 0, got {text!r}.")
-    return int(text)
-
-
 def _header(result: SearchResult) -> str:
     count = len(result.trials)
     return (
         f"# Best of {count} trials: validation {result.score} {100 * result.value:.2f}.\n"
         f"# Train with: hgcn train --config THIS_FILE\n\n"
     )
-
-
-class _Display:
-    """Shows how a search goes: a live line in a terminal, a line now and then in a pipe."""
-
-    def __init__(self, quiet: bool, every: float = 10.0) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, TextColumn
-
-        self.console = Console(stderr=True, quiet=quiet)
-        self.every = every
-        self.start = self.last = time.monotonic()
-        self.first: int | None = None
-        self.bar = Progress(
-            TextColumn("trials {task.completed}/{task.total}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[text]}"),
-            console=self.console,
-            transient=True,
-            disable=quiet or not self.console.is_terminal,
-        )
-        self.task = self.bar.add_task("", total=None, text="starting")
-
-    def __enter__(self) -> _Display:
-        self.bar.start()
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.bar.stop()
-
-    def update(self, trials: Trials) -> None:
-        """Show where the search stands."""
-        from hgcn.commands._display import duration
-
-        now = time.monotonic()
-        if self.first is None:
-            # Trials of an earlier call took none of our time.
-            self.first = trials.done - 1
-        rate = (now - self.start) / (trials.done - self.first)
-        best = "none yet" if trials.best is None else f"{100 * trials.best:.2f}"
-        text = f"best {best}  about {duration(rate * (trials.total - trials.done))} more"
-        self.bar.update(self.task, completed=trials.done, total=trials.total, text=text)
-        if self.bar.disable and now - self.last >= self.every:
-            self.console.print(f"trials {trials.done}/{trials.total}  {text}", highlight=False)
-            self.last = now
 
 
 def _show(result: SearchResult, best: Path, quiet: bool) -> None:

@@ -11,7 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from hgcn.commands._settings import above_zero, add_settings, given_settings
+from hgcn.commands._settings import (
+    above_zero,
+    add_settings,
+    given_settings,
+    source_and_settings,
+)
 from hgcn.errors import ConfigError
 
 EXAMPLES = """\
@@ -43,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     given = given_settings(arguments)
     if arguments.resume is not None:
         return _resume(arguments, given)
-    source, given = _source(arguments, given)
+    source, given = source_and_settings(arguments, given, "train")
     folder = Path(arguments.out) if arguments.out else _new_folder(source)
     if arguments.seeds is not None:
         return _seeds(arguments, source, given, folder)
@@ -68,21 +73,6 @@ def _explained(folder: Path) -> Iterator[None]:
             left += f" Go on with: hgcn train --resume {folder}"
         sys.stderr.write(f"hgcn: interrupted before the first validation.{left}\n")
         raise
-
-
-def _source(arguments: argparse.Namespace, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-    """The source, and the settings of the file under those of the flags."""
-    from hgcn.config import read_toml
-
-    settings = read_toml(arguments.config) if arguments.config else {}
-    source = arguments.source or settings.get("source")
-    if source is None:
-        raise ConfigError(
-            "Expected a dataset name, a file or a folder to train on: hgcn train cora. "
-            "`hgcn datasets` lists the names."
-        )
-    settings.pop("source", None)
-    return str(source), {**settings, **given}
 
 
 def _new_folder(source: str) -> Path:

@@ -54,5 +54,5 @@ def _best_scale(ratio: np.ndarray) -> float:
     positive = np.sort(ratio[ratio > 0])[::-1]
     if not len(positive):
         return 1.0
-    place = np.searchsorted(np.cumsum(positive), positive.sum() / 2)
-    return float(1 / positive[min(place, len(positive) - 1)])
+    position = np.searchsorted(np.cumsum(positive), positive.sum() / 2)
+    return float(1 / positive[min(position, len(positive) - 1)])

@@ -222,7 +222,7 @@ def datasets_markdown() -> str:
 
 
 def blocks(store: Store, seeds: int) -> dict[str, Any]:
-    """All tables by the name of their place in docs/results.md and README.md."""
+    """All tables by the name of their block in docs/results.md and README.md."""
     return {
         "table1": table1_markdown(store, seeds),
         "summary": summary_markdown(store, seeds),

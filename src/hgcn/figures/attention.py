@@ -59,13 +59,13 @@ class Neighbourhood:
         centre: the node.
         nodes: all of them, the centre first, then by hops.
         links: pairs (listener, heard): of the centre, then of its neighbours, outward.
-        place: where each node is drawn: from left to right, and from root to leaf.
+        position: where each node is drawn: from left to right, and from root to leaf.
     """
 
     centre: int
     nodes: list[int]
     links: list[tuple[int, int]]
-    place: dict[int, tuple[float, float]]
+    position: dict[int, tuple[float, float]]
 
 
 def attention_figure(runs: Sequence[Run], *, node: Any = None) -> Figure:
@@ -171,7 +171,7 @@ def neighbourhood(
         tree[i].append(j)
         tree[j].append(i)
     root = min(nodes, key=lambda node: (level[node], node))
-    place: dict[int, tuple[float, float]] = {}
+    position: dict[int, tuple[float, float]] = {}
     width = 0
 
     def put(node: int, parent: int | None) -> float:
@@ -183,11 +183,11 @@ def neighbourhood(
         else:
             x = float(width)
             width += 1
-        place[node] = (x, -float(level[node]))
+        position[node] = (x, -float(level[node]))
         return x
 
     put(root, None)
-    return Neighbourhood(centre, nodes, links, place)
+    return Neighbourhood(centre, nodes, links, position)
 
 
 def path_shares(run: Run, around: Neighbourhood) -> dict[tuple[int, int], float]:
@@ -247,22 +247,22 @@ def _draw(
     colours = _blues()
     for (i, j), weight in sorted(share.items(), key=lambda item: item[1]):
         part = (weight / top) ** 0.5  # second hops are products: small, but to be told apart
-        ends = np.array([around.place[i], around.place[j]])
+        ends = np.array([around.position[i], around.position[j]])
         ax.plot(*ends.T, color=colours(part), linewidth=0.9 + 4 * part, zorder=1 + part)
     others = [node for node in around.nodes if node != around.centre]
     low, high = min(level[around.nodes]), max(level[around.nodes])
     for node in others:
         # The darker, the higher in the hierarchy.
         grey = 0.25 + 0.6 * (level[node] - low) / max(high - low, 1)
-        _dot(ax, around.place[node], str(round(grey, 3)))
-    _dot(ax, around.place[around.centre], ORANGE, 11)
+        _dot(ax, around.position[node], str(round(grey, 3)))
+    _dot(ax, around.position[around.centre], ORANGE, 11)
     ax.set_axis_off()
     ax.margins(0.06, 0.08)
 
 
-def _dot(ax: Axes, place: tuple[float, float], color: str, size: float = 8) -> None:
+def _dot(ax: Axes, position: tuple[float, float], color: str, size: float = 8) -> None:
     ax.plot(
-        *place, "o", color=color, markersize=size, markeredgecolor="white", markeredgewidth=1.2,
+        *position, "o", color=color, markersize=size, markeredgecolor="white", markeredgewidth=1.2,
         zorder=4,
     )  # fmt: skip
 

@@ -58,8 +58,8 @@ def _geodesics(ax: Axes) -> None:
         draw_curves(ax, arcs(v, w, c=c) / c**0.5, colour, 2)
     ax.plot(*ENDS.T.numpy(), "o", color=INK, markersize=5, zorder=5)
     for (x, y), name in zip(ENDS.tolist(), "xy", strict=True):
-        place = (x + math.copysign(0.07, x), y + 0.05)
-        ax.text(*place, f"$\\mathbf{{{name}}}$", ha="center", fontsize=11)
+        beside = (x + math.copysign(0.07, x), y + 0.05)
+        ax.text(*beside, f"$\\mathbf{{{name}}}$", ha="center", fontsize=11)
     ax.plot(0, 0, "+", color=SOFT, markersize=6, markeredgewidth=1)
     ax.set(xlim=(-1.02, 1.02), ylim=(-1.02, 1.02))
     ax.set_title("Geodesics from x to y, and the rims", loc="center")

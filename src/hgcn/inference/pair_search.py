@@ -62,19 +62,19 @@ def _after(h: float, i: int, j: int, height: float, end: Ints) -> bool:
 def _put(h: float, i: int, j: int, height: Doubles, ends: Ints, size: int) -> int:
     """Put a pair into a heap with the last pair on top, instead of that one if the heap is full."""
     if size < height.shape[0]:
-        place = size
+        slot = size
         size += 1
-        while place > 0:
-            parent = (place - 1) >> 1
+        while slot > 0:
+            parent = (slot - 1) >> 1
             if not _after(h, i, j, height[parent], ends[parent]):
                 break
-            height[place] = height[parent]
-            ends[place] = ends[parent]
-            place = parent
+            height[slot] = height[parent]
+            ends[slot] = ends[parent]
+            slot = parent
     else:
-        place = 0
+        slot = 0
         while True:
-            child = 2 * place + 1
+            child = 2 * slot + 1
             if child >= size:
                 break
             right = child + 1
@@ -84,12 +84,12 @@ def _put(h: float, i: int, j: int, height: Doubles, ends: Ints, size: int) -> in
                 child = right
             if _after(h, i, j, height[child], ends[child]):
                 break
-            height[place] = height[child]
-            ends[place] = ends[child]
-            place = child
-    height[place] = h
-    ends[place, 0] = i
-    ends[place, 1] = j
+            height[slot] = height[child]
+            ends[slot] = ends[child]
+            slot = child
+    height[slot] = h
+    ends[slot, 0] = i
+    ends[slot, 1] = j
     return size
 
 
@@ -138,7 +138,7 @@ def search(
         rows: first row, and the one after the last.
         both_ways: whether a pair is looked at from both its nodes.
         per_node: whether node i has heap i; else the rows are dealt out among all heaps.
-        heaps: ``height[heap, place]``, ``ends[heap, place, 2]`` and ``size[heap]``.
+        heaps: ``height[heap, slot]``, ``ends[heap, slot, 2]`` and ``size[heap]``.
     """
     height, ends, size = heaps
     low, high = rows
