@@ -252,7 +252,7 @@ def test_attention_figure_draws_two_hops(wide: Run, flat: Run, tmp_path: Path) -
     edges, before = attention_layers(wide, wide.graph)[-2]
     sibling = before[(edges[0] == 2) & (edges[1] == 0)]
     assert shares[0, 2] == pytest.approx(float(parent * sibling))
-    assert around.place[0][1] > around.place[1][1] > around.place[13][1]
+    assert around.position[0][1] > around.position[1][1] > around.position[13][1]
     check_file(figure, tmp_path / "attention.svg")
 
 
