@@ -5,16 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
+from hgcn.data.pairs import Ints
 from hgcn.errors import DataError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import polars as pl
-
-Ints = NDArray[np.int64]
 
 # What programs write for "nothing". NA is not among them: it is also a country.
 NO_ID = ("", "nan", "NaN", "None", "null", "NULL")
@@ -104,7 +102,7 @@ def _factorise_numbers(ids: pl.Series) -> tuple[pl.Series, Ints]:
 
 
 def positions(ids: pl.Series, among: pl.Series) -> Ints:
-    """Where each id stands among others, which are distinct; -1 where it does not."""
+    """The position of each id among others, which are distinct; -1 if it is not among them."""
     import polars as pl
 
     ids, among = same_kind(ids, among)

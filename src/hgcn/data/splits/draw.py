@@ -56,6 +56,7 @@ def split_links(
 
     Example:
         >>> import torch
+        >>> from hgcn.data import Graph
         >>> ring = torch.stack((torch.arange(100), torch.arange(1, 101) % 100))
         >>> graph = Graph(torch.cat((ring, ring.flip(0)), dim=1), num_nodes=100)
         >>> split = split_links(graph, seed=1)
