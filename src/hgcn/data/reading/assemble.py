@@ -12,9 +12,10 @@ from torch import Tensor
 
 from hgcn.data.clean import clean_edges, count
 from hgcn.data.graph import Graph
+from hgcn.data.pairs import Ints
 from hgcn.data.reading.edges import Edges
 from hgcn.data.reading.encode import encode_classes, encode_features, plain_column
-from hgcn.data.reading.ids import Ints, as_array
+from hgcn.data.reading.ids import as_array
 from hgcn.data.reading.nodes import (
     Keyed,
     RowValues,
