@@ -5,7 +5,6 @@ from __future__ import annotations
 import itertools
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +13,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from hgcn.data import disease_spread, load, read
 from hgcn.data.graph import Graph
 from hgcn.data.splits.draw import split_links, split_nodes
 from hgcn.data.splits.links import LinkPart, LinkSplit, check_links
@@ -421,35 +419,6 @@ def test_legacy_split_of_disease_is_not_the_paper_s() -> None:
     assert torch.bincount(graph.y[split.test]).tolist() == [127, 127]
     clean = split_nodes(graph)
     assert [len(getattr(clean, part)) for part in PARTS] == [313, 104, 627]
-
-
-def test_shares_are_those_of_the_caller_then_of_the_graph_then_70_15_15() -> None:
-    y = torch.zeros(100, dtype=torch.int64)
-    graph = Graph(torch.empty(2, 0, dtype=torch.int64), 100, y=y, ratios=(0.2, 0.3, 0.4))
-
-    def sizes(graph: Graph, **options: Any) -> list[int]:
-        return [len(getattr(split_nodes(graph, **options), part)) for part in PARTS]
-
-    assert sizes(graph) == [20, 30, 40]
-    assert sizes(graph, ratios=(0.5, 0.25, 0.25)) == [50, 25, 25]
-    assert sizes(graph.replace(ratios=None)) == [70, 15, 15]
-
-
-def test_a_file_of_the_name_disease_is_like_any_other(tmp_path: Path) -> None:
-    edges = "".join(f"{node},{node + 1}\n" for node in range(199))
-    (tmp_path / "disease.csv").write_text("source,target\n" + edges)
-    graph = read(tmp_path / "disease.csv", labels=np.arange(200) % 2)
-    assert graph.name == "disease"
-    assert graph.ratios is None
-    split = split_nodes(graph)
-    assert [len(getattr(split, part)) for part in PARTS] == [140, 30, 30]
-
-
-def test_disease_is_split_as_in_the_paper() -> None:
-    for graph in (load("disease"), disease_spread(500, seed=1)):
-        split = split_nodes(graph)
-        shares = [len(getattr(split, part)) / graph.num_nodes for part in PARTS]
-        assert shares == pytest.approx([0.3, 0.1, 0.6], abs=0.003)
 
 
 def test_clean_split_of_airport() -> None:
