@@ -15,7 +15,6 @@ from hgcn.data.sparse import (
     append_columns,
     entry_rows,
     is_csr,
-    last_entries,
     select_rows,
     stored_values,
     with_values,
@@ -38,7 +37,6 @@ __all__ = [
     "log_features",
     "logarithm",
     "normalise_rows",
-    "replace_last_columns",
     "scale_columns",
     "standardise",
 ]
@@ -63,18 +61,6 @@ DEGREE_NAMES = (
     f"degree >= {MAX_DEGREE}",
 )
 """The columns of :func:`degree_features`."""
-
-
-def replace_last_columns(x: Tensor, new: Tensor) -> Tensor:
-    """A matrix with other last columns; in a CSR matrix all their entries must be stored."""
-    width = new.shape[1]
-    if not is_csr(x):
-        return torch.cat((x[:, :-width], new.to(x)), dim=1)
-    from hgcn.kernels.csr import with_values as same_pattern  # Numba takes a while to import
-
-    values = x.values().clone()
-    values[last_entries(x.crow_indices(), width)] = new.to(values)
-    return same_pattern(x, values)
 
 
 def default_features(graph: Any) -> Graph:
