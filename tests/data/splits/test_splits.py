@@ -16,7 +16,7 @@ from hgcn.data.splits.draw import split_links, split_nodes
 from hgcn.data.splits.links import LinkPart, LinkSplit, check_links
 from hgcn.data.splits.negatives import NonEdges
 from hgcn.data.splits.nodes import NodeSplit, check_nodes
-from hgcn.errors import GraphError
+from hgcn.errors import GraphError, LegacyWarning
 from hgcn.names import PARTS
 
 
