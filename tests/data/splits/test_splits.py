@@ -1,11 +1,8 @@
-"""Splits against sets of Python and against the reference implementation's procedure, redone."""
+"""Splits against sets of Python."""
 
 from __future__ import annotations
 
 import itertools
-import os
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,15 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
-from hgcn.data import disease_spread, load, read
 from hgcn.data.graph import Graph
 from hgcn.data.splits.draw import split_links, split_nodes
 from hgcn.data.splits.links import LinkPart, LinkSplit, check_links
 from hgcn.data.splits.negatives import NonEdges
 from hgcn.data.splits.nodes import NodeSplit, check_nodes
 from hgcn.errors import GraphError, LegacyWarning
-
-PARTS = ("train", "val", "test")
+from hgcn.names import PARTS
 
 
 def pair_set(pairs: Tensor) -> set[tuple[int, int]]:
@@ -356,102 +351,3 @@ def test_without_labels_or_classes() -> None:
     assert len(split_nodes(random_graph(20, 20), stratify=False).train) == 14
     rare = random_graph(20, 20, y=torch.tensor([0] * 19 + [1]))
     assert len(split_nodes(rare, stratify=False).test) == 3
-
-
-# The reference implementation
-
-
-def reference_links(adjacency: np.ndarray, val: float, test: float, seed: int) -> list[np.ndarray]:
-    """The procedure of the reference, with its dense matrices: edges, then candidates."""
-    generator = np.random.RandomState(seed)
-    lists = []
-    for matrix in (adjacency, 1.0 - adjacency):
-        rows = np.argwhere(np.triu(matrix))
-        generator.shuffle(rows)
-        lists.append(rows)
-    a, b = (int(len(lists[0]) * share) for share in (val, test))
-    return [lists[0][:a], lists[0][a : a + b], lists[0][a + b :], lists[1][:a], lists[1][a : a + b]]
-
-
-@pytest.mark.parametrize("seed", [0, 1234])
-@pytest.mark.filterwarnings("ignore::hgcn.errors.LegacyWarning")
-def test_legacy_links_are_those_of_the_reference(seed: int) -> None:
-    graph = random_graph(60, 200)
-    edges = torch.cat((graph.edge_index, torch.tensor([[5], [5]])), dim=1)
-    adjacency = np.zeros((60, 60))
-    adjacency[edges[0], edges[1]] = 1
-    split = split_links(graph.replace(edge_index=edges), seed=seed, protocol="legacy")
-    result = (
-        split.val.positives,
-        split.test.positives,
-        split.train.positives,
-        split.val.negatives,
-        split.test.negatives,
-    )
-    for ours, theirs in zip(result, reference_links(adjacency, 0.05, 0.10, seed), strict=True):
-        assert ours is not None
-        np.testing.assert_array_equal(ours.T, theirs)
-    drawn = pair_set(split.sample_negatives(40_000, torch.Generator().manual_seed(0)))
-    trained = pair_set(split.train.positives)
-    expected = {(i, j) for i in range(60) for j in range(i, 60)} - trained
-    assert drawn == expected  # a node and itself too
-
-
-def labels_of(name: str) -> Graph:
-    folder = Path(os.environ.get("HGCN_DATA", "")) / name
-    if "HGCN_DATA" not in os.environ or not folder.is_dir():
-        pytest.skip(f"needs the folder {name} in HGCN_DATA")
-    y = torch.from_numpy(np.load(folder / "labels.npy"))
-    return Graph(torch.empty(2, 0, dtype=torch.int64), len(y), y=y, name=name)
-
-
-def test_legacy_split_of_airport_has_test_nodes_in_training() -> None:
-    with pytest.warns(LegacyWarning, match="225 of 506 test nodes are also training nodes"):
-        split = split_nodes(labels_of("airport"), seed=1234, protocol="legacy")
-    val = torch.unique(split.val)
-    assert len(val) == 505
-    assert int(torch.isin(val, split.train).sum()) == 246
-
-
-def test_legacy_split_of_disease_is_not_the_paper_s() -> None:
-    graph = labels_of("disease_nc").replace(ratios=(0.3, 0.1, 0.6))
-    with pytest.warns(LegacyWarning, match="748/42/254"):
-        split = split_nodes(graph, protocol="legacy")
-    assert graph.y is not None
-    assert torch.bincount(graph.y[split.test]).tolist() == [127, 127]
-    clean = split_nodes(graph)
-    assert [len(getattr(clean, part)) for part in PARTS] == [313, 104, 627]
-
-
-def test_shares_are_those_of_the_caller_then_of_the_graph_then_70_15_15() -> None:
-    y = torch.zeros(100, dtype=torch.int64)
-    graph = Graph(torch.empty(2, 0, dtype=torch.int64), 100, y=y, ratios=(0.2, 0.3, 0.4))
-
-    def sizes(graph: Graph, **options: Any) -> list[int]:
-        return [len(getattr(split_nodes(graph, **options), part)) for part in PARTS]
-
-    assert sizes(graph) == [20, 30, 40]
-    assert sizes(graph, ratios=(0.5, 0.25, 0.25)) == [50, 25, 25]
-    assert sizes(graph.replace(ratios=None)) == [70, 15, 15]
-
-
-def test_a_file_of_the_name_disease_is_like_any_other(tmp_path: Path) -> None:
-    edges = "".join(f"{node},{node + 1}\n" for node in range(199))
-    (tmp_path / "disease.csv").write_text("source,target\n" + edges)
-    graph = read(tmp_path / "disease.csv", labels=np.arange(200) % 2)
-    assert graph.name == "disease"
-    assert graph.ratios is None
-    split = split_nodes(graph)
-    assert [len(getattr(split, part)) for part in PARTS] == [140, 30, 30]
-
-
-def test_disease_is_split_as_in_the_paper() -> None:
-    for graph in (load("disease"), disease_spread(500, seed=1)):
-        split = split_nodes(graph)
-        shares = [len(getattr(split, part)) / graph.num_nodes for part in PARTS]
-        assert shares == pytest.approx([0.3, 0.1, 0.6], abs=0.003)
-
-
-def test_clean_split_of_airport() -> None:
-    split = split_nodes(labels_of("airport"))
-    assert [len(getattr(split, part)) for part in PARTS] == [2232, 478, 478]

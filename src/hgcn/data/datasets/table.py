@@ -15,7 +15,7 @@ from hgcn.data.datasets.folder import write_folder
 from hgcn.data.datasets.simulate import RATIOS, disease, disease_m
 from hgcn.data.graph import Graph
 from hgcn.data.reading.arrays import load_array
-from hgcn.data.reading.folder import holds_edges, read_folder
+from hgcn.data.reading.folder import folder_fields, holds_edges
 from hgcn.errors import DataError
 from hgcn.text import one_of
 
@@ -162,7 +162,8 @@ def load_dataset(name: str, *, progress: bool = True, server: str = SERVER) -> G
                 f"Expected the function of the data set {name!r} to return a Graph, got "
                 f"{type(graph).__name__}. Does it call hgcn.data.as_graph at last?"
             )
-        graph = graph.replace(**entry.fields())
+        own = {key: value for key, value in entry.fields().items() if getattr(graph, key) != value}
+        graph = graph.replace(**own) if own else graph
     if entry.nodes and graph.num_nodes != entry.nodes:
         raise DataError(
             f"Expected the data set {name!r} to have {entry.nodes:,} nodes, as its entry in the "
@@ -199,12 +200,9 @@ def _data_folders() -> list[Path]:
 
 
 def _read(entry: Dataset, folder: Path) -> Graph:
-    graph = read_folder(folder, instead=entry.instead, num_nodes=entry.nodes or None)
-    fields = entry.fields()
-    columns = dict(graph.columns)
+    fields = folder_fields(folder, instead=entry.instead, num_nodes=entry.nodes or None)
+    columns = fields["columns"]
     columns |= {column: load_array(folder / file) for column, file in entry.columns.items()}
-    if entry.columns:
-        fields["columns"] = columns
     for column in entry.ids:
         if column not in columns:
             raise DataError(one_of("ids", column, columns) + f" (data set {entry.name!r})")
@@ -213,7 +211,7 @@ def _read(entry: Dataset, folder: Path) -> Graph:
     elif entry.ids:
         rows = zip(*(columns[column].tolist() for column in entry.ids), strict=True)
         fields["ids"] = np.array([":".join(map(str, row)) for row in rows])
-    return graph.replace(**fields)
+    return Graph(**(fields | entry.fields()))
 
 
 def _fetch(entry: Dataset, progress: bool, server: str) -> Path:

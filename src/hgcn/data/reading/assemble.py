@@ -12,9 +12,10 @@ from torch import Tensor
 
 from hgcn.data.clean import clean_edges, count
 from hgcn.data.graph import Graph
+from hgcn.data.pairs import Ints
 from hgcn.data.reading.edges import Edges
 from hgcn.data.reading.encode import encode_classes, encode_features, plain_column
-from hgcn.data.reading.ids import Ints, as_array
+from hgcn.data.reading.ids import as_array
 from hgcn.data.reading.nodes import (
     Keyed,
     RowValues,
@@ -43,8 +44,11 @@ class Opened:
     nodes: Keyed | None = None
 
 
-def assemble(opened: Opened, given: Mapping[str, Any], directed: bool | None) -> Graph:
-    """The graph of a source and of the tables and arrays given with it."""
+def assemble(opened: Opened, given: Mapping[str, Any], directed: bool | None) -> dict[str, Any]:
+    """The fields of the graph of a source and of the tables and arrays given with it.
+
+    Not the graph itself: it is checked when it is made, and a large one should be checked once.
+    """
     edges = opened.edges
     table = opened.nodes if given["nodes"] is None else open_table(given["nodes"])
     features = open_values(given["features"], table, "features")
@@ -76,16 +80,15 @@ def assemble(opened: Opened, given: Mapping[str, Any], directed: bool | None) ->
     edge_index, weight, cleaned = clean_edges(
         source, target, edges.weight, num_nodes=len(ids), directed=keep_direction
     )
-    return Graph(
-        edge_index,
-        len(ids),
-        edge_weight=weight,
-        directed=keep_direction,
-        ids=as_array(ids),
-        columns=columns,
-        notes=(*notes, *cleaned),
-        **fields,
-    )
+    return fields | {
+        "edge_index": edge_index,
+        "num_nodes": len(ids),
+        "edge_weight": weight,
+        "directed": keep_direction,
+        "ids": as_array(ids),
+        "columns": columns,
+        "notes": (*notes, *cleaned),
+    }
 
 
 def with_rows(graph: Graph, given: Mapping[str, Any]) -> Graph:

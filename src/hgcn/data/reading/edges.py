@@ -23,7 +23,17 @@ WEIGHT = "weight"
 
 @dataclass(frozen=True)
 class Edges:
-    """An edge list as it came: ids of both ends, row by row, sources first and then targets."""
+    """An edge list as it came.
+
+    Attributes:
+        ids: the ids of both ends: the sources of all edges, then the targets.
+        weight: the weight of each edge, where there are weights.
+        path: what the edges were read from, for errors.
+        location: a function that tells where a row stands in the source, for errors.
+        directed: whether direction means something; None if the source does not tell.
+        notes: what was found out while reading, a sentence each.
+        numbered: whether ids are numbers of nodes, so that nodes without an edge exist as well.
+    """
 
     ids: pl.Series
     weight: Floats | None
@@ -32,10 +42,9 @@ class Edges:
     directed: bool | None = None
     notes: tuple[str, ...] = ()
     numbered: bool = False
-    """Whether ids are numbers of nodes, so that those which no edge names exist as well."""
 
     def location_of_end(self, at: int) -> str:
-        """Where the id number ``at`` of ``ids`` stands."""
+        """The location in the source of the id at a position of ``ids``."""
         return self.location(at % (len(self.ids) // 2))
 
     place_of_end = location_of_end  # until commands/predict.py takes the new name

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from hgcn.data.graph import Graph
 from hgcn.data.reading.assemble import Opened, assemble
 from hgcn.data.reading.edges import edges_from_table
 from hgcn.data.reading.tables import Table
@@ -31,23 +30,21 @@ FILES = {
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-def read_folder(
+def folder_fields(
     folder: Path,
     *,
     given: Mapping[str, Any] = NOTHING,
     directed: bool | None = None,
-    name: str | None = None,
     instead: Mapping[str, str] = NOTHING,
     num_nodes: int | None = None,
-) -> Graph:
-    """The graph in a folder.
+) -> dict[str, Any]:
+    """The fields of the graph in a folder, but for its name.
 
     Args:
         folder: a folder with files of the names in :data:`FILES`.
         given: ``nodes``, ``features``, ``labels`` and ``graph_ids`` as :func:`hgcn.data.read` takes
             them, which win over files of the folder.
         directed: whether direction means something.
-        name: the name of the graph; that of the folder if not given.
         instead: names of files to read in place of the usual ones, by what they hold.
         num_nodes: number of nodes of a graph without anything but edges; these then hold numbers
             of nodes.
@@ -59,9 +56,8 @@ def read_folder(
     }
     edges = edges_from_table(Table(files["edges"]))
     only_edges = all(value is None for value in values.values())
-    graph = assemble(Opened(edges, num_nodes if only_edges else None), values, directed)
-    fields = read_split(files["split"], graph) if "split" in files else {}
-    return graph.replace(name=name or folder.resolve().name, **fields)
+    fields = assemble(Opened(edges, num_nodes if only_edges else None), values, directed)
+    return fields | _split_fields(files["split"], fields) if "split" in files else fields
 
 
 def holds_edges(folder: Path, instead: Mapping[str, str] = NOTHING) -> bool:
@@ -93,7 +89,7 @@ def folder_files(folder: Path, instead: Mapping[str, str] = NOTHING) -> dict[str
     return files
 
 
-def read_split(path: Path, graph: Graph) -> dict[str, Any]:
+def _split_fields(path: Path, graph: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a graph that a ``split.json`` sets: parts by node, or by whole graphs."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -105,9 +101,11 @@ def read_split(path: Path, graph: Graph) -> dict[str, Any]:
         ) from None
     if not isinstance(content, dict):
         raise DataError(f"Expected an object with {', '.join(PARTS)}, got another ({path}).")
+    graph_ids = graph.get("graph_ids")
+    num_graphs = 1 if graph_ids is None or not len(graph_ids) else int(graph_ids.max()) + 1
     split = {}
     by_node = any(part in content for part in PARTS)
-    number = {node: at for at, node in enumerate(graph.ids.tolist())} if by_node else {}
+    number = {node: at for at, node in enumerate(graph["ids"].tolist())} if by_node else {}
     for part in PARTS:
         if part in content:
             known = [number.get(node) for node in _list(content[part], part, path)]
@@ -117,20 +115,20 @@ def read_split(path: Path, graph: Graph) -> dict[str, Any]:
             split[part] = torch.tensor(known, dtype=torch.int64)
         elif f"{part}_graphs" in content:
             chosen = _list(content[f"{part}_graphs"], part, path)
-            if graph.graph_ids is None or not all(
-                isinstance(at, int) and 0 <= at < graph.num_graphs for at in chosen
+            if graph_ids is None or not all(
+                isinstance(at, int) and 0 <= at < num_graphs for at in chosen
             ):
                 raise DataError(
-                    f"Expected graphs 0..{graph.num_graphs - 1} in '{part}_graphs', got {chosen} "
+                    f"Expected graphs 0..{num_graphs - 1} in '{part}_graphs', got {chosen} "
                     f"({path}). Is there a file graph_ids.npy?"
                 )
-            inside = torch.isin(graph.graph_ids, torch.tensor(chosen, dtype=torch.int64))
+            inside = torch.isin(graph_ids, torch.tensor(chosen, dtype=torch.int64))
             split[part] = inside.nonzero()[:, 0]
     fields: dict[str, Any] = {"split": split or None}
     names = content.get("graph_names")
-    if isinstance(names, list) and len(names) == graph.num_graphs and graph.graph_ids is not None:
-        named = np.array([str(name) for name in names])[graph.graph_ids.numpy()]
-        fields["columns"] = {**graph.columns, "graph": named}
+    if isinstance(names, list) and len(names) == num_graphs and graph_ids is not None:
+        named = np.array([str(name) for name in names])[graph_ids.numpy()]
+        fields["columns"] = {**graph["columns"], "graph": named}
     return fields
 
 

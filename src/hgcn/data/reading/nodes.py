@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hgcn.data.clean import count
+from hgcn.data.pairs import Ints
 from hgcn.data.reading.arrays import ARRAY_ENDINGS, load_array
 from hgcn.data.reading.edges import Edges
-from hgcn.data.reading.ids import Ints, factorise, first_repeat, positions, same_kind, tidy
+from hgcn.data.reading.ids import factorise, first_repeat, positions, same_kind, tidy
 from hgcn.data.reading.tables import TABLE_ENDINGS, Frame, Table, is_table, read_table
 from hgcn.errors import DataError
 from hgcn.text import near_miss, one_of
@@ -73,7 +74,7 @@ def open_table(table: Table | str | Path) -> Keyed:
 
 
 def open_values(value: Any, nodes: Keyed | None, what: str) -> Keyed | RowValues | None:
-    """What ``features``, ``labels`` or ``graph_ids`` stands for: columns, a file or an array."""
+    """The values that ``features``, ``labels`` or ``graph_ids`` name: columns, a file, an array."""
     if value is None:
         return None
     if isinstance(value, list | tuple) and value and all(isinstance(v, str) for v in value):
@@ -206,7 +207,7 @@ def _check_order(table: Keyed, ids: pl.Series, edges: Edges) -> None:
 
 
 def missing_ids(missing: pl.Series, path: str, what: str, edges: Edges) -> None:
-    """Raise: these ids lack something; the first is shown where the edges have it."""
+    """Refuse ids that lack something, and tell where the edges have the first of them."""
     import polars as pl
 
     named = ", ".join(str(value) for value in missing.head(3))
@@ -221,7 +222,7 @@ def missing_ids(missing: pl.Series, path: str, what: str, edges: Edges) -> None:
 
 
 def aligned(values: Keyed, ids: pl.Series, what: str) -> Ints:
-    """For each node its row in a table, -1 if there is none; refuses rows of unknown nodes."""
+    """The row of each node in a table, -1 if it has none; rows of unknown nodes are refused."""
     stray = positions(values.ids, ids) < 0
     if stray.any():
         row = int(stray.argmax())

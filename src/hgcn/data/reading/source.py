@@ -13,7 +13,7 @@ from hgcn.data.graph import Graph
 from hgcn.data.pyg import is_from, is_pyg
 from hgcn.data.reading.assemble import Opened, assemble, with_rows
 from hgcn.data.reading.edges import edges_from_arrays, edges_from_matrix, edges_from_table
-from hgcn.data.reading.folder import read_folder
+from hgcn.data.reading.folder import folder_fields
 from hgcn.data.reading.many import combine
 from hgcn.data.reading.networks import NETWORK_ENDINGS, load_network, open_network
 from hgcn.data.reading.nodes import keyed
@@ -70,7 +70,9 @@ def read(
             )
         return combine([read(one, directed=directed) for one in source], name or "graph")
     if isinstance(source, str | Path) and Path(source).is_dir():
-        return read_folder(Path(source), given=given, directed=directed, name=name)
+        folder = Path(source)
+        fields = folder_fields(folder, given=given, directed=directed)
+        return Graph(**fields, name=name or folder.resolve().name)
     if isinstance(source, Graph) or is_pyg(source):
         own = {} if directed is None else {"directed": directed}
         complete = Graph.from_pyg(source, **own) if is_pyg(source) else source
@@ -80,7 +82,7 @@ def read(
             )
         graph = with_rows(complete, given)
         return graph.replace(name=name or graph.name)
-    return assemble(_open(source), given, directed).replace(name=name or _name(source))
+    return Graph(**assemble(_open(source), given, directed), name=name or _name(source))
 
 
 def _name(source: Any) -> str:

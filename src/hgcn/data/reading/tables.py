@@ -49,13 +49,20 @@ class Table:
 
 @dataclass(frozen=True)
 class Frame:
-    """What was read: columns of text (or of any type, from Parquet), and where each row stands."""
+    """A table as it was read.
+
+    Attributes:
+        data: columns of text, or of any type if they are from Parquet.
+        path: what the table was read from, for errors.
+        location: a function that tells where a row stands in the file, for errors.
+        header: whether there is a header; None if the first line, which was then taken as a row,
+            may be one.
+    """
 
     data: pl.DataFrame
     path: str
     location: Callable[[int], str]
     header: bool | None = True
-    """None if the first line may be a header or not; it was then taken as a row."""
 
 
 def is_table(path: Path) -> bool:
