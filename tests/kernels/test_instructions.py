@@ -5,11 +5,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hgcn.kernels.instructions import dot, dot_narrow, square_between
 from numba import njit
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
-
-from hgcn.kernels.instructions import dot, dot_narrow, square_between
 
 MANY = [0, 1, 3, 4, 7, 8, 16, 21]
 

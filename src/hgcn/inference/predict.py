@@ -129,6 +129,7 @@ def closest_pairs(
         c: ``z`` are normal coordinates in curvature ``-c``; ``None`` for Euclidean vectors.
         per_node: k pairs for each node, rather than in all.
     """
+    from hgcn.compiled import follow_torch  # Numba takes a while to import
     from hgcn.inference.pair_search import search
 
     n = graph.num_nodes
@@ -144,7 +145,7 @@ def closest_pairs(
     count = n if per_node else min(n, torch.get_num_threads())
     heaps = np.empty((count, k)), np.empty((count, k, 2), np.int64), np.zeros(count, np.int64)
     rows = max(1, BLOCK // n)
-    _follow_torch()
+    follow_torch()
     for low in range(0, n, rows):
         search(nodes, edges, (low, min(n, low + rows)), both_ways, per_node, heaps)
     return _collect(heaps, k, per_node, c)
@@ -191,11 +192,3 @@ def _collect(
     if c is not None:
         height = 4 / c * np.arcsinh(np.sqrt(height)) ** 2
     return torch.from_numpy(pairs), torch.from_numpy(height)
-
-
-def _follow_torch() -> None:
-    """Use as many threads as torch does."""
-    import numba
-
-    most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
-    numba.set_num_threads(min(torch.get_num_threads(), most))

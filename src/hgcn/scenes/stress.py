@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from hgcn.compiled import compiled
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def difference(bx: float, by: float, x: float, y: float, flat: bool) -> tuple[float, float]:
     """The local logarithm of (x, y) at (bx, by), both in normal coordinates of curvature -1.
 
@@ -32,7 +33,7 @@ def difference(bx: float, by: float, x: float, y: float, flat: bool) -> tuple[fl
     return k * (along * bx - across * by), k * (along * by + across * bx)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def true_distance(unit: np.ndarray, rho: np.ndarray, i: int, j: int, flat: bool) -> float:
     """Distance of two points of many dimensions, given as directions and radii."""
     chord = 0.0
@@ -47,7 +48,7 @@ def true_distance(unit: np.ndarray, rho: np.ndarray, i: int, j: int, flat: bool)
     )
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def sweep(
     drawn: np.ndarray,
     unit: np.ndarray,
