@@ -16,7 +16,7 @@ from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile, record_function
 
 from hgcn import kernels
-from hgcn.kernels import functions
+from hgcn.kernels import numba_cpu
 
 PRODUCTS = {"aten::mm", "aten::addmm", "aten::_sparse_mm", "aten::_sparse_addmm"}
 # Views, room for results, and what hands a tensor over to numpy.
@@ -27,10 +27,10 @@ BOOKKEEPING = {
     *("resolve_conj", "resolve_neg", "to"),
 }
 KERNELS = {
-    "_LocalSum": "`local_sum`",
-    "_Attention": "`attention`",
-    "_Translate": "`translate`",
-    "_WeightedSum": "`weighted_sum`",
+    "LocalSum": "`local_sum`",
+    "Attention": "`attention`",
+    "Translate": "`translate`",
+    "WeightedSum": "`weighted_sum`",
 }
 
 
@@ -74,7 +74,7 @@ def shares(epoch: Epoch, epochs: int) -> dict[str, float]:
     events = record(epoch, epochs)
     total = sum(e.cpu_time_total for e in events if e.name == "epoch")
     parts: dict[str, float] = {}
-    for name, function in inspect.getmembers(functions, inspect.isclass):
+    for name, function in inspect.getmembers(numba_cpu, inspect.isclass):
         if issubclass(function, torch.autograd.Function):
             label = KERNELS.get(name, name)
             for suffix, way in (("", "forward"), ("Backward", "backward")):

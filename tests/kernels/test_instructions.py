@@ -1,15 +1,13 @@
 """Products of rows: to the bit in the order that they promise."""
 
-import importlib
 from typing import Any
 
 import numpy as np
 import pytest
 from numba import njit
-from numba.core.dispatcher import Dispatcher
 from numba.core.errors import TypingError
 
-from hgcn.kernels.instructions import dot, dot_narrow, square_between
+from hgcn.kernels.numba_cpu.instructions import dot, dot_narrow, square_between
 
 MANY = [0, 1, 3, 4, 7, 8, 16, 21]
 
@@ -71,13 +69,3 @@ def test_rows_must_be_contiguous() -> None:
     x = rows(8, "f8", 0)
     with pytest.raises(TypingError, match="contiguous matrix"):
         wide(x[:, ::2], 0, x, 0)
-
-
-@pytest.mark.parametrize(
-    "name", ["kernels.attention", "kernels.csr", "kernels.hyperbolic", "inference.pair_search"]
-)
-def test_no_kernel_lets_the_compiler_reorder(name: str) -> None:
-    found = vars(importlib.import_module(f"hgcn.{name}")).values()
-    kernels = [f for f in found if isinstance(f, Dispatcher)]
-    assert kernels
-    assert not any(kernel.targetoptions.get("fastmath") for kernel in kernels)

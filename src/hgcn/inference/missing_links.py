@@ -60,7 +60,8 @@ def closest_pairs(
         space: what ``z`` are points of.
         per_node: k pairs for each node, rather than in all.
     """
-    from hgcn.inference.pair_search import search  # Numba takes a while to import
+    from hgcn.compiled import follow_torch  # Numba takes a while to import
+    from hgcn.inference.pair_search import search
 
     n = graph.num_nodes
     if not isinstance(k, int) or isinstance(k, bool) or k < 1:
@@ -75,7 +76,7 @@ def closest_pairs(
     count = n if per_node else min(n, torch.get_num_threads())
     heaps = np.empty((count, k)), np.empty((count, k, 2), np.int64), np.zeros(count, np.int64)
     rows = max(1, BLOCK // n)
-    _follow_torch()
+    follow_torch()
     for low in range(0, n, rows):
         search(nodes, edges, (low, min(n, low + rows)), both_ways, per_node, heaps)
     pairs, height = _collect(heaps, k, per_node)
@@ -147,11 +148,3 @@ def _collect(
     else:
         order = np.lexsort((ends[:, 1], ends[:, 0], height))[:k]
     return np.ascontiguousarray(ends[order].T), height[order]
-
-
-def _follow_torch() -> None:
-    """Use as many threads as torch does."""
-    import numba
-
-    most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
-    numba.set_num_threads(min(torch.get_num_threads(), most))

@@ -9,10 +9,11 @@ needs no exponential for a pair once each node has its own. A node of flat space
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import prange
 from numpy.typing import NDArray
 
-from hgcn.kernels.instructions import square_between
+from hgcn.compiled import compiled
+from hgcn.kernels.numba_cpu.instructions import square_between
 
 Ints = NDArray[np.int64]
 Doubles = NDArray[np.float64]
@@ -22,7 +23,7 @@ FLAT = (0.0, 2.0, 1.0, 1.0)
 
 
 # No sum is reordered, so that H of (i, j) and of (j, i) is the same to the last digit.
-@njit(cache=True)
+@compiled()
 def _height(point: Doubles, at: Doubles, i: int, j: int, limit: float) -> float:
     """H of two points, or a smaller number above ``limit`` where H is above it too."""
     one, two = at[i], at[j]
@@ -37,7 +38,7 @@ def _height(point: Doubles, at: Doubles, i: int, j: int, limit: float) -> float:
     return h + 0.25 * (one[1] * two[1]) * square_between(point, i, point, j)
 
 
-@njit(cache=True)
+@compiled()
 def _linked(other: Ints, low: int, high: int, j: int) -> bool:
     """Whether j is among the sorted neighbours other[low:high]."""
     end = high
@@ -50,7 +51,7 @@ def _linked(other: Ints, low: int, high: int, j: int) -> bool:
     return low < end and other[low] == j
 
 
-@njit(cache=True)
+@compiled()
 def _after(h: float, i: int, j: int, height: float, end: Ints) -> bool:
     """Whether a pair comes later than another one; equal distances are ordered by node."""
     if h != height:
@@ -58,7 +59,7 @@ def _after(h: float, i: int, j: int, height: float, end: Ints) -> bool:
     return i > end[0] or (i == end[0] and j > end[1])
 
 
-@njit(cache=True)
+@compiled()
 def _put(h: float, i: int, j: int, height: Doubles, ends: Ints, size: int) -> int:
     """Put a pair into a heap with the last pair on top, instead of that one if the heap is full."""
     if size < height.shape[0]:
@@ -93,7 +94,7 @@ def _put(h: float, i: int, j: int, height: Doubles, ends: Ints, size: int) -> in
     return size
 
 
-@njit(cache=True)
+@compiled()
 def _search_row(
     i: int,
     nodes: tuple[Doubles, Doubles, Ints],
@@ -121,7 +122,7 @@ def _search_row(
     return size
 
 
-@njit(cache=True, parallel=True)
+@compiled(parallel=True)
 def search(
     nodes: tuple[Doubles, Doubles, Ints],
     edges: tuple[Ints, Ints],

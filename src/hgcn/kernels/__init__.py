@@ -1,7 +1,7 @@
 """Operations over neighbourhoods, fused on the CPU."""
 
 from hgcn.kernels.csr import Neighbourhoods, dropout_sparse, neighbourhoods
-from hgcn.kernels.functions import (
+from hgcn.kernels.operations import (
     attention,
     ends,
     local_sum,

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from hgcn.compiled import compiled
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def difference(bx: float, by: float, x: float, y: float, flat: bool) -> tuple[float, float]:
     """The local logarithm of (x, y) at (bx, by), both in normal coordinates of curvature -1.
 
@@ -32,7 +33,7 @@ def difference(bx: float, by: float, x: float, y: float, flat: bool) -> tuple[fl
     return k * (along * bx - across * by), k * (along * by + across * bx)
 
 
-@njit(cache=True, error_model="numpy")
+@compiled(error_model="numpy")
 def sweep(
     drawn: np.ndarray, pairs: np.ndarray, distance: np.ndarray, rate: float, flat: bool
 ) -> None:

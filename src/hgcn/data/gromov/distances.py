@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hgcn.compiled import compiled
 
 Ints = NDArray[np.int64]
 Hops = NDArray[np.unsignedinteger]
@@ -70,13 +71,13 @@ for _bit in range(64):
     PLACES[(int(DE_BRUIJN) << _bit) % 2**64 >> 58] = _bit
 
 
-@njit(cache=True, inline="always")
+@compiled(inline="always")
 def _lowest_bit(mask: np.uint64) -> int:
     lowest = mask & (~mask + np.uint64(1))
     return PLACES[(lowest * DE_BRUIJN) >> np.uint64(58)]
 
 
-@njit(cache=True)
+@compiled()
 def _levels(start: Ints, other: Ints, node: int) -> Ints:
     hops = np.full(start.shape[0] - 1, -1, np.int64)
     queue = np.empty(start.shape[0] - 1, np.int64)
@@ -91,7 +92,7 @@ def _levels(start: Ints, other: Ints, node: int) -> Ints:
     return hops
 
 
-@njit(cache=True)
+@compiled()
 def _search(start: Ints, other: Ints, sources: Ints, column: Ints, hops: Hops) -> Ints:
     """Breadth-first searches from 64 sources at a time, one bit each.
 

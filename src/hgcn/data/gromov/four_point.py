@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numba import njit
 
+from hgcn.compiled import compiled
 from hgcn.data.gromov.distances import Hops, Ints, hop_distances
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def exact_delta(
     return best, quadruple
 
 
-@njit(cache=True)
+@compiled()
 def is_far_apart(hops: Hops, start: Ints, other: Ints, x: int, y: int) -> bool:
     """Whether no neighbour of x is farther from y, and no neighbour of y farther from x.
 
@@ -106,7 +106,7 @@ def is_far_apart(hops: Hops, start: Ints, other: Ints, x: int, y: int) -> bool:
     return True
 
 
-@njit(cache=True)
+@compiled()
 def largest_delta(  # noqa: PLR0912
     hops: Hops, start: Ints, other: Ints, best: int
 ) -> tuple[int, Ints]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from hgcn.compiled import compiled
 
 Ints = NDArray[np.int64]
 
@@ -22,7 +23,7 @@ def guide(values: Ints, bound: int) -> tuple[Ints, int]:
     return np.concatenate(([0], np.cumsum(sizes))), shift
 
 
-@njit(cache=True)
+@compiled()
 def _count_up_to(value: int, values: Ints, buckets: Ints, shift: int) -> int:
     """How many of the sorted values are at most ``value``."""
     low = buckets[value >> shift]
@@ -36,7 +37,7 @@ def _count_up_to(value: int, values: Ints, buckets: Ints, shift: int) -> int:
     return low
 
 
-@njit(cache=True)
+@compiled()
 def pairs_at(
     numbers: Ints,
     before: Ints,

@@ -1,63 +1,37 @@
-"""The fused CPU kernels against plain torch, in values and gradients."""
+"""The contract of every backend: values and gradients are those of plain torch in float64."""
 
-import os
-import subprocess
-import sys
-from collections.abc import Callable
-from pathlib import Path
-from unittest import mock
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 
-import numba
 import pytest
 import torch
+from kernel_inputs import NODES, D, graph, points, shares
 from torch import Tensor
 
 from hgcn import geometry, kernels
-from hgcn.kernels import functions
-
-NODES, EDGES, D = 40, 250, 5
+from hgcn.kernels import backends
 
 
-def graph(*, loops: bool = True, seed: int = 0) -> kernels.Neighbourhoods:
-    generator = torch.Generator().manual_seed(seed)
-    edge_index = torch.randint(0, NODES, (2, EDGES), generator=generator)
-    edge_index[edge_index == 4] = 5  # node 4 is isolated
-    edge_index[:, 1] = edge_index[:, 0]  # an edge given twice
-    return kernels.neighbourhoods(
-        edge_index, num_sources=NODES, num_targets=NODES, add_self_loops=loops
-    )
-
-
-def points(scale: float, dtype: torch.dtype = torch.float64) -> Tensor:
-    """Among them the origin, a repeat, antipodes and a point next to the origin."""
-    v = scale * torch.randn(NODES, D, dtype=dtype) / D**0.5
-    v[3] = v[6] = 0
-    v[7], v[9] = v[8], -v[10]
-    v[11] *= 1e-9
-    return v
-
-
-def shares(g: kernels.Neighbourhoods, dtype: torch.dtype = torch.float64) -> Tensor:
-    weight = torch.rand(len(g.source), dtype=dtype)
-    total = weight.new_zeros(NODES).index_add(0, g.target, weight)
-    return weight / total[g.target]
-
-
-def twin(call: Callable[[], Tensor]) -> Tensor:
-    """The same call as another device would do it, with plain torch on the CPU."""
-    with mock.patch.object(functions, "_fused", return_value=False):
-        return call()
+@pytest.fixture(autouse=True, params=list(backends.BACKENDS))
+def backend(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Every test of this file runs on every backend."""
+    with backends.using(request.param):
+        yield request.param
 
 
 def compare(call: Callable[..., Tensor], inputs: list[Tensor], tolerance: float) -> None:
+    """Hold a call on the backend against the same call on plain torch in float64."""
     results = []
-    for run in (lambda f: f(), twin):
-        leaves = [x.detach().clone().requires_grad_() for x in inputs]
-        out = run(lambda leaves=leaves: call(*leaves))
-        probe = torch.randn(out.shape, dtype=out.dtype, generator=torch.Generator().manual_seed(1))
-        results.append((out, *torch.autograd.grad((out * probe).sum(), leaves)))
+    for name, dtype in ((None, inputs[0].dtype), ("torch", torch.float64)):
+        leaves = [x.detach().to(dtype, copy=True).requires_grad_() for x in inputs]
+        with backends.using(name) if name else nullcontext():
+            out = call(*leaves)
+        generator = torch.Generator().manual_seed(1)
+        probe = torch.randn(out.shape, dtype=torch.float64, generator=generator).to(dtype)
+        gradients = torch.autograd.grad((out * probe).sum(), leaves)
+        results.append([x.double() for x in (out, *gradients)])
     # Where space is nearly flat the gradient by c is a rounding error of the size of the result.
-    size = float((results[0][0] * probe).detach().abs().sum())
+    size = float((results[1][0] * probe).detach().abs().sum())
     for ours, theirs in zip(*results, strict=True):
         scale = size if theirs.dim() == 0 else float(theirs.detach().abs().max()) + 1e-30
         torch.testing.assert_close(ours, theirs, rtol=tolerance, atol=tolerance * scale)
@@ -181,76 +155,6 @@ def test_gradcheck() -> None:
     assert torch.autograd.gradcheck(lambda v, w: kernels.weighted_sum(v, w, g), (v, w))
 
 
-def test_float32_keeps_its_digits() -> None:
-    """Relative to float64 at the same rounded input."""
-    g = graph()
-    for scale in (1e-3, 1.0, 10.0):
-        v, w = points(scale, torch.float32), shares(g, torch.float32)
-        c = torch.tensor(0.7)
-        exact = kernels.local_sum(v.double(), v.double(), w.double(), c.double(), g)
-        out = kernels.local_sum(v, v, w, c, g)
-        error = (out - exact).norm(dim=-1) / exact.norm(dim=-1).clamp_min(1e-12)
-        assert error.max() < 1e-6
-
-
-def test_results_do_not_depend_on_the_number_of_threads() -> None:
-    g = graph()
-    v, w, c = points(1.0, torch.float32), shares(g, torch.float32), torch.tensor(1.0)
-    before = torch.get_num_threads()
-    results = []
-    for threads in (1, numba.config.NUMBA_NUM_THREADS):
-        torch.set_num_threads(threads)
-        leaves = [x.clone().requires_grad_() for x in (v, w, c)]
-        out = kernels.local_sum(leaves[0], leaves[0], leaves[1], leaves[2], g)
-        results.append((out, *torch.autograd.grad(out.square().sum(), leaves)))
-    assert numba.get_num_threads() == numba.config.NUMBA_NUM_THREADS
-    torch.set_num_threads(before)
-    for one, many in zip(*results, strict=True):
-        torch.testing.assert_close(one, many, rtol=0, atol=0)
-
-
-def test_torch_keeps_its_number_of_threads() -> None:
-    script = """if True:
-        import numba, torch
-        torch.set_num_threads(1)
-        from hgcn.nn import HGCNConv
-        conv = HGCNConv(2, 2)
-        conv(torch.ones(2, 2), torch.tensor([[0], [1]])).sum().backward()
-        assert torch.get_num_threads() == numba.get_num_threads() == 1
-    """
-    subprocess.run([sys.executable, "-c", script], check=True)
-
-
-def test_extreme_points_give_no_nan() -> None:
-    g = graph()
-    for scale in (0.0, 1e-30, 1e6, 1e30):
-        v = (points(1.0) * scale).float().requires_grad_()
-        w = shares(g, torch.float32).requires_grad_()
-        c = torch.tensor(1.0, requires_grad=True)
-        bias = torch.ones(D, requires_grad=True)
-        h = kernels.translate(v, bias, c)
-        out = kernels.local_sum(h, h, w, c, g)
-        for x in (out, *torch.autograd.grad(out.sum(), (v, w, c, bias))):
-            assert x.isfinite().all()
-
-
-def test_neighbourhoods_are_sorted_and_kept() -> None:
-    edge_index = torch.tensor([[2, 0, 1, 1], [1, 1, 1, 0]])
-    call = {"num_sources": 3, "num_targets": 3}
-    g = kernels.neighbourhoods(edge_index, **call, add_self_loops=False)
-    assert g.target.tolist() == [0, 1, 1, 1]
-    assert g.source.tolist() == [1, 2, 0, 1]
-    assert g.order.tolist() == [3, 0, 1, 2]
-    assert kernels.neighbourhoods(edge_index, **call, add_self_loops=False) is g
-    looped = kernels.neighbourhoods(edge_index, **call, add_self_loops=True)
-    # The loop at node 1 was there already.
-    assert sorted(zip(looped.source.tolist(), looped.target.tolist(), strict=True)) == [
-        (0, 0), (0, 1), (1, 0), (1, 1), (2, 1), (2, 2),
-    ]  # fmt: skip
-    edge_index[0, 0] = 0
-    assert kernels.neighbourhoods(edge_index, **call, add_self_loops=True) is not looped
-
-
 def test_local_sum_is_what_the_geometry_says() -> None:
     """One node with three neighbours, written out."""
     v = torch.randn(4, 3, dtype=torch.float64)
@@ -262,46 +166,6 @@ def test_local_sum_is_what_the_geometry_says() -> None:
     step = sum(w[k] * geometry.local_log(v[0], v[k + 1], c=c) for k in range(3))
     torch.testing.assert_close(out[0], geometry.translate(v[0], step, c=c))
     torch.testing.assert_close(out[1:], v[1:])
-
-
-def test_the_process_that_compiles_says_so_and_gives_the_same(tmp_path: Path) -> None:
-    """With an empty cache one line on standard error, with a full one none; results to the bit."""
-    script = """if True:
-        import torch
-        from hgcn import kernels
-        from hgcn.kernels import hyperbolic
-        v = torch.randn(700, 16, generator=torch.Generator().manual_seed(0))
-        kernels.translate(v, v[0], torch.tensor(1.0))
-        for numbers in hyperbolic.polar(v.numpy(), 0.8):
-            print(numbers.tobytes().hex())
-    """
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    first, second = (
-        subprocess.run(
-            [sys.executable, "-c", script], check=True, env=environment, capture_output=True
-        )
-        for _ in range(2)
-    )
-    assert first.stderr.decode().count("compiling kernels") == 1
-    assert b"compiling kernels" not in second.stderr
-    assert first.stdout == second.stdout
-
-
-def test_float32_gradients_keep_their_digits() -> None:
-    """Far out, large terms cancel in the gradient; float32 only rounds the result."""
-    g = graph()
-    for scale in (1.0, 10.0):
-        inputs = [points(scale, torch.float32), shares(g, torch.float32), torch.tensor(1.0)]
-        probe = torch.randn(NODES, D)
-        gradients = []
-        for dtype in (torch.float32, torch.float64):
-            leaves = [x.to(dtype).requires_grad_() for x in inputs]
-            out = kernels.local_sum(leaves[0], *leaves, g)
-            gradients.append(torch.autograd.grad((out * probe.to(dtype)).sum(), leaves))
-        for single, double in zip(*gradients, strict=True):
-            # That by c is a sum of products of this size.
-            size = double.abs().max() if double.dim() else (out * probe).abs().sum().detach()
-            assert (single - double).abs().max() < 1e-6 * size
 
 
 def test_rows_longer_than_a_block() -> None:

@@ -1,0 +1,178 @@
+"""The one door to Numba: the decorator of every compiled function, its cache, and its threads.
+
+Numba keeps compiled code on disk, and throws it away when the file of the function has changed. It
+does not notice a change in a helper that comes from another file, or in a constant: old code would
+stay in use. The cache here is stamped with a hash of all sources that compiled code is made of.
+
+Nothing happens at import. The cache is opened when a function is called for the first time.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import logging
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+import torch
+from numba.core import caching
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+PACKAGE = Path(__file__).parent
+
+_DECORATOR = re.compile(r"^@compiled\b", re.MULTILINE)
+_IMPORT = re.compile(r"^(?:from|import) hgcn\.?([\w.]*)(?: import ([\w, ]+))?", re.MULTILINE)
+
+
+def compiled(**options: Any) -> Callable[[Function], Function]:
+    """``numba.njit`` with a cache on disk that notices a change in any compiled source.
+
+    Args:
+        options: those of ``numba.njit``, without ``cache``.
+
+    Example:
+        >>> @compiled(error_model="numpy")
+        ... def half(x: float) -> float:
+        ...     return x / 2
+    """
+
+    def decorate(function: Function) -> Function:
+        _changed_since_import(Path(function.__code__.co_filename))
+        dispatcher: Any = numba.njit(**options)(function)
+        if hasattr(dispatcher, "_cache"):  # it has none with NUMBA_DISABLE_JIT
+            dispatcher._cache = _PackageCache(function)
+        result: Function = dispatcher
+        return result
+
+    return decorate
+
+
+def follow_torch() -> None:
+    """Give Numba as many threads as torch has: more would fight with other workers for the cores.
+
+    To be called before each parallel function. Numba starts its threads at the first call and sets
+    OpenMP's number to all cores on the way, which is torch's number too: that is put back.
+    """
+    threads = torch.get_num_threads()
+    most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
+    numba.set_num_threads(min(threads, most))
+    if torch.get_num_threads() != threads:
+        torch.set_num_threads(threads)
+
+
+def compiled_sources(package: Path = PACKAGE) -> list[Path]:
+    """The files that compiled code is made of, in the order of their names.
+
+    These are the files with a compiled function, and the files of the package from which they
+    import: Numba copies helpers and constants into the compiled code.
+    """
+    found = set()
+    for path in package.rglob("*.py"):
+        source = path.read_text(encoding="utf-8")
+        if _DECORATOR.search(source):
+            found.add(path)
+            found.update(_imported(source, package))
+    return sorted(found)
+
+
+def _imported(source: str, package: Path) -> Iterator[Path]:
+    for module, names in _IMPORT.findall(source):
+        base = package.joinpath(*filter(None, module.split(".")))
+        inside = [base / name.strip() for name in names.split(",")] if names else []
+        for candidate in (base, *inside):
+            for path in (candidate.with_suffix(".py"), candidate / "__init__.py"):
+                if path.is_file():
+                    yield path
+
+
+@functools.cache
+def source_stamp() -> str | None:
+    """A hash of :func:`compiled_sources`, or None if a file changed after it was imported.
+
+    The code in memory is then not that of the files, and must not be kept under their name.
+    """
+    total = hashlib.sha256()
+    for path in compiled_sources():
+        if _changed_since_import(path):
+            return None
+        content = path.read_bytes()
+        total.update(f"{path.relative_to(PACKAGE)} {len(content)}\n".encode())
+        total.update(content)
+    return total.hexdigest()
+
+
+_seen: dict[Path, tuple[int, int]] = {}
+
+
+def _changed_since_import(path: Path) -> bool:
+    """Whether a file is another one than when this function was first asked about it."""
+    if not path.is_file():  # a function typed at a prompt
+        return False
+    status = path.stat()
+    now = status.st_mtime_ns, status.st_size
+    return _seen.setdefault(path, now) != now
+
+
+class _StampedCache(caching.FunctionCache):
+    """Numba's cache of one function, in Numba's folder, with our stamp beside Numba's."""
+
+    def __init__(self, function: Callable[..., Any], stamp: str) -> None:
+        super().__init__(function)  # type: ignore[no-untyped-call]
+        self._cache_file = caching.IndexDataCacheFile(  # type: ignore[no-untyped-call]
+            cache_path=self._cache_path,
+            filename_base=self._impl.filename_base,
+            source_stamp=(self._impl.locator.get_source_stamp(), stamp),
+        )
+
+
+class _PackageCache(caching._Cache):
+    """The cache of one function, opened when it is first needed."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self._function = function
+
+    @functools.cached_property
+    def _opened(self) -> Any:
+        stamp = source_stamp()
+        if stamp is None or _changed_since_import(Path(self._function.__code__.co_filename)):
+            return caching.NullCache()
+        try:
+            return _StampedCache(self._function, stamp)
+        except RuntimeError:  # neither the package's folder nor the user's can be written to
+            return caching.NullCache()
+
+    @property
+    def cache_path(self) -> str | None:
+        path: str | None = self._opened.cache_path
+        return path
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        found = self._opened.load_overload(sig, target_context)
+        if found is None:
+            _announce_compilation()
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        self._opened.save_overload(sig, data)
+
+    def enable(self) -> None:
+        self._opened.enable()
+
+    def disable(self) -> None:
+        self._opened.disable()
+
+    def flush(self) -> None:
+        self._opened.flush()
+
+
+@functools.cache
+def _announce_compilation() -> None:
+    """Say once in a process that it compiles: it takes a while."""
+    logging.getLogger("hgcn").warning(
+        "hgcn: compiling kernels for this machine, which happens once and takes up to a minute"
+    )

@@ -1,0 +1,67 @@
+"""The table of backends, and the choice of one for an operation.
+
+A backend is a module with functions of the names and arguments in :mod:`hgcn.kernels.operations`.
+It may leave out an operation, or return ``NotImplemented`` for shapes it does not cover: then the
+next backend of the table is asked. The last one, plain torch, does everything on every device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from torch import Tensor
+
+from hgcn.kernels import numba_cpu, torch_twin
+
+
+class Backend(NamedTuple):
+    """A module with operations, and the types of devices it works on; None stands for all."""
+
+    module: ModuleType
+    devices: tuple[str, ...] | None
+
+
+BACKENDS = {
+    "numba": Backend(numba_cpu, ("cpu",)),
+    "torch": Backend(torch_twin, None),
+}
+"""Backends by name, in the order in which they are asked."""
+
+_forced: list[str] = []
+
+
+@contextmanager
+def using(name: str) -> Iterator[None]:
+    """Within this context, all operations of the process run on one backend and no other.
+
+    Example:
+        >>> with using("torch"):
+        ...     out = kernels.local_sum(v, v, weight, c, graph)
+    """
+    if name not in BACKENDS:
+        raise ValueError(f"Expected one of the backends {', '.join(BACKENDS)}, got {name!r}.")
+    _forced.append(name)
+    try:
+        yield
+    finally:
+        _forced.pop()
+
+
+def backends_of(device: str) -> list[ModuleType]:
+    """The backends to ask for a type of device, in order."""
+    table = [BACKENDS[name] for name in _forced[-1:] or BACKENDS]
+    return [b.module for b in table if b.devices is None or device in b.devices]
+
+
+def call(operation: str, like: Tensor, *arguments: Any, **options: Any) -> Any:
+    """Run an operation on the first backend that has it for the device of the tensor ``like``."""
+    for module in backends_of(like.device.type):
+        function = getattr(module, operation, None)
+        if function is not None:
+            result = function(*arguments, **options)
+            if result is not NotImplemented:
+                return result
+    raise NotImplementedError(f"No backend has `{operation}` for these arguments on {like.device}.")

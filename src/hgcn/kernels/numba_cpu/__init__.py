@@ -1,0 +1,92 @@
+"""The backend of the CPU: loops compiled by Numba, with backward passes derived by hand.
+
+Each function has the name and the arguments of the one in :mod:`hgcn.kernels.operations`. It
+returns ``NotImplemented`` for shapes that its loops do not cover. The loops of an operation and its
+autograd function are in one file, the formulas in ``docs/kernels.md``. Everything hyperbolic is
+computed in float64 whatever the dtype of the tensors.
+
+No function lets the compiler reorder sums or fuse them with products: results would depend on the
+process that compiled, and the difference of two equal directions must be exactly zero.
+
+Arrays that a parallel function only reads come to it in tuples, one for each side of the graph.
+Those it writes are arguments of their own: Numba does not see that an array out of a tuple is the
+caller's, and has dropped writes to one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch import Tensor
+
+from hgcn.kernels.numba_cpu.distance import SquaredDistance
+from hgcn.kernels.numba_cpu.dropping import drop_at_random
+from hgcn.kernels.numba_cpu.gathering import GatherRows
+from hgcn.kernels.numba_cpu.local_aggregation import LocalSum
+from hgcn.kernels.numba_cpu.softmax import Attention
+from hgcn.kernels.numba_cpu.sums import WeightedSum
+from hgcn.kernels.numba_cpu.tensors import apply
+from hgcn.kernels.numba_cpu.translation import Translate
+
+if TYPE_CHECKING:
+    from hgcn.kernels.csr import Neighbourhoods
+
+__all__ = [
+    "attention",
+    "dropout",
+    "ends",
+    "local_sum",
+    "squared_distance",
+    "translate",
+    "weighted_sum",
+]
+
+
+def translate(v: Tensor, bias: Tensor, c: Tensor) -> Any:
+    """Points ``[n, d]``, translated by a bias ``[d]`` or ``[n, d]``."""
+    if v.dim() == 2 and bias.shape in (v.shape, v.shape[1:]):
+        return apply(Translate, v, bias, c)
+    return NotImplemented
+
+
+def squared_distance(v: Tensor, w: Tensor, c: Tensor) -> Any:
+    """Squared distances of two lists of points ``[n, d]``, with one curvature for all."""
+    if v.dim() == 2 and v.shape == w.shape and c.dim() == 0:
+        return apply(SquaredDistance, v, w, c)
+    return NotImplemented
+
+
+def local_sum(
+    target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
+) -> Any:
+    """Local aggregation; ``source is target`` says that both are one set of nodes."""
+    return apply(LocalSum, target, source, weight, c, graph)
+
+
+def ends(z: Tensor, pairs: Tensor) -> Any:
+    """The rows of both ends of pairs, gathered at once."""
+    return apply(GatherRows, z, pairs.flatten()).chunk(2)
+
+
+def weighted_sum(x: Tensor, weight: Tensor, graph: Neighbourhoods) -> Any:
+    """Weighted sum of rows."""
+    return apply(WeightedSum, x, weight, graph)
+
+
+def attention(
+    left: Tensor,
+    right: Tensor | None,
+    bias: Tensor,
+    vector: Tensor,
+    prior: Tensor,
+    graph: Neighbourhoods,
+    *,
+    negative_slope: float,
+) -> Any:
+    """Shares of edges."""
+    return apply(Attention, left, right, bias, vector, prior, graph, negative_slope)
+
+
+def dropout(values: Tensor, p: float) -> Any:
+    """Dropout of constants."""
+    return drop_at_random(values, p)

@@ -1,0 +1,156 @@
+"""Squared distances of two lists of points, forward and backward.
+
+With ``s = |u_w - u_v|²/4`` and ``H = sinh²((rho_w - rho_v)/2) + sinh(rho_v) sinh(rho_w) s`` the
+distance is ``D/sqrt(c)``, where ``H = sinh²(D/2)``. See ``docs/kernels.md``, section 3.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import torch
+from numba import prange
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from hgcn.compiled import compiled, follow_torch
+from hgcn.kernels.numba_cpu.instructions import dot
+from hgcn.kernels.numba_cpu.points import (
+    BLOCK,
+    COLUMNS,
+    DECAY,
+    GROWTH,
+    INVERSE_LENGTH,
+    RADIUS,
+    SINH,
+    SINHC,
+    fill_polar,
+    gradient_by_vector,
+)
+from hgcn.kernels.numba_cpu.scalars import asinhc, kappa_of
+from hgcn.kernels.numba_cpu.tensors import array, bounds_of, curvature_gradient, empty, root_of
+from hgcn.kernels.rows import Doubles, Floats, Ints
+
+
+@compiled(error_model="numpy", parallel=True)
+def distance_forward(v: Floats, w: Floats, root: float, bounds: Ints, out: Floats) -> None:
+    """out_i = squared distance of v_i and w_i."""
+    d = v.shape[1]
+    for part in prange(len(bounds) - 1):
+        polar_v, polar_w = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
+        radial = np.empty((BLOCK, COLUMNS))
+        s, difference = np.empty(BLOCK), np.empty((1, d))
+        for lo in range(bounds[part], bounds[part + 1], BLOCK):
+            hi = min(lo + BLOCK, bounds[part + 1])
+            fill_polar(v[lo:hi], root, polar_v, radial)
+            fill_polar(w[lo:hi], root, polar_w, radial)
+            for b in range(hi - lo):
+                scale_v, scale_w = polar_v[b, INVERSE_LENGTH], polar_w[b, INVERSE_LENGTH]
+                for k in range(d):
+                    difference[0, k] = w[lo + b, k] * scale_w - v[lo + b, k] * scale_v
+                s[b] = 0.25 * dot(difference, 0, difference, 0)
+            for b in range(hi - lo):
+                growth = polar_w[b, GROWTH] - polar_v[b, GROWTH]
+                sinh_half_gap = 0.5 * growth * (polar_v[b, DECAY] + polar_w[b, DECAY])
+                angular = polar_v[b, SINH] * polar_w[b, SINH] * s[b]
+                root_h = math.sqrt(sinh_half_gap * sinh_half_gap + angular)
+                length = 2.0 * asinhc(root_h)[0] * root_h / root
+                out[lo + b] = length * length
+
+
+@compiled(error_model="numpy", parallel=True)
+def distance_backward(
+    points: tuple[Floats, Floats],
+    root: float,
+    bounds: Ints,
+    out: Floats,
+    grad_out: Floats,
+    grad_v: Floats,
+    grad_w: Floats,
+    moment: Doubles,
+) -> None:
+    """Gradients of :func:`distance_forward`: that by H is 4 kappa/c.
+
+    ``moment`` gets for each part the sum of inputs times their gradients, minus twice that of the
+    outputs times theirs.
+    """
+    v, w = points
+    d = v.shape[1]
+    for part in prange(len(bounds) - 1):
+        polar_v, polar_w = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
+        radial_v, radial_w = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
+        s, difference = np.empty(BLOCK), np.empty((BLOCK, d))
+        by_h, by_rho_v, by_rho_w = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+        total = 0.0
+        for lo in range(bounds[part], bounds[part + 1], BLOCK):
+            hi = min(lo + BLOCK, bounds[part + 1])
+            fill_polar(v[lo:hi], root, polar_v, radial_v)
+            fill_polar(w[lo:hi], root, polar_w, radial_w)
+            for b in range(hi - lo):
+                scale_v, scale_w = polar_v[b, INVERSE_LENGTH], polar_w[b, INVERSE_LENGTH]
+                for k in range(d):
+                    difference[b, k] = w[lo + b, k] * scale_w - v[lo + b, k] * scale_v
+                s[b] = 0.25 * dot(difference, b, difference, b)
+            for b in range(hi - lo):
+                p_v, f_v, sinh_v = polar_v[b, GROWTH], polar_v[b, DECAY], polar_v[b, SINH]
+                p_w, f_w, sinh_w = polar_w[b, GROWTH], polar_w[b, DECAY], polar_w[b, SINH]
+                half_v, half_w = p_v * (1.0 + f_v), p_w * (1.0 + f_w)  # 2 sinh(rho/2)
+                sinh_half_gap = 0.5 * (p_w - p_v) * (f_v + f_w)
+                cosh_half_gap = 0.5 * ((1.0 + p_w) * f_v + (1.0 + p_v) * f_w)
+                kappa, _ = kappa_of(sinh_half_gap * sinh_half_gap + sinh_v * sinh_w * s[b])
+                slope = 4.0 * kappa * grad_out[lo + b] / (root * root)
+                half_sinh_gap = sinh_half_gap * cosh_half_gap
+                by_h[b] = slope
+                cosh_v, cosh_w = 1.0 + 0.5 * half_v * half_v, 1.0 + 0.5 * half_w * half_w
+                by_rho_v[b] = slope * (cosh_v * sinh_w * s[b] - half_sinh_gap)
+                by_rho_w[b] = slope * (cosh_w * sinh_v * s[b] + half_sinh_gap)
+            for b in range(hi - lo):
+                total -= 2.0 * out[lo + b] * grad_out[lo + b]
+                # The gradients by u_v and u_w are rho times these numbers times the difference.
+                turn_v = -0.5 * by_h[b] * radial_v[b, SINHC] * polar_w[b, SINH]
+                turn_w = 0.5 * by_h[b] * radial_w[b, SINHC] * polar_v[b, SINH]
+                # The product of the difference with u_v is -2 s, and with u_w it is 2 s.
+                turn_u_v = -2.0 * s[b] * turn_v if radial_v[b, RADIUS] > 0.0 else 0.0
+                turn_u_w = 2.0 * s[b] * turn_w if radial_w[b, RADIUS] > 0.0 else 0.0
+                of_v, of_turn_v, moment_v = gradient_by_vector(
+                    polar_v, radial_v, b, root, by_rho_v[b], turn_u_v
+                )
+                of_w, of_turn_w, moment_w = gradient_by_vector(
+                    polar_w, radial_w, b, root, by_rho_w[b], turn_u_w
+                )
+                total += moment_v + moment_w
+                of_turn_v *= turn_v
+                of_turn_w *= turn_w
+                for k in range(d):
+                    grad_v[lo + b, k] = of_v * v[lo + b, k] + of_turn_v * difference[b, k]
+                    grad_w[lo + b, k] = of_w * w[lo + b, k] + of_turn_w * difference[b, k]
+        moment[part] = total
+
+
+class SquaredDistance(torch.autograd.Function):
+    """Squared distances of points ``[n, d]`` and as many others."""
+
+    @staticmethod
+    def forward(ctx: Any, v: Tensor, w: Tensor, c: Tensor) -> Tensor:
+        """Keep inputs and result: Euler's theorem needs the latter."""
+        follow_torch()
+        out = v.new_empty(len(v))
+        distance_forward(array(v), array(w), root_of(c), bounds_of(len(v)), out.numpy())
+        ctx.save_for_backward(v, w, c, out)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
+        """Gradients by v, w and c."""
+        follow_torch()
+        v, w, c, out = ctx.saved_tensors
+        grad_v, grad_w, bounds = empty(v), empty(w), bounds_of(len(v))
+        moment = np.empty(len(bounds) - 1)
+        distance_backward(
+            (array(v), array(w)), root_of(c), bounds, array(out), array(grad_out),
+            grad_v.numpy(), grad_w.numpy(), moment,
+        )  # fmt: skip
+        return grad_v, grad_w, curvature_gradient(moment, c)

@@ -1,0 +1,65 @@
+"""The paper's local aggregation: each point is translated by a weighted sum of local logarithms.
+
+The logarithm of v_j at v_i is ``kappa (along u_i + sinh(rho_j) (u_j - u_i)) / sqrt(c)``, with
+``along = sinh(rho_j - rho_i) - 2 s sinh(rho_j) (cosh(rho_i) - 1)``. See ``docs/kernels.md``,
+section 4.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import prange
+
+from hgcn.compiled import compiled
+from hgcn.kernels.numba_cpu.edges import Edges, empty_block, load_edges
+from hgcn.kernels.numba_cpu.points import BLOCK, DECAY, GROWTH, INVERSE_LENGTH, SINH, Points
+from hgcn.kernels.numba_cpu.scalars import kappa_of
+from hgcn.kernels.numba_cpu.translation_block import translate_block
+from hgcn.kernels.rows import Doubles, Floats
+
+
+@compiled(error_model="numpy", parallel=True)
+def local_forward(
+    targets: Points, sources: Points, edges: Edges, root: float, step: Doubles, out: Floats
+) -> None:
+    """The aggregation at the targets of their neighbours among the sources.
+
+    ``step`` gets the sum of local logarithms of each row times ``root``, for the backward pass.
+    """
+    x, polar, start, bounds = targets.vector, targets.polar, edges.start, edges.bounds
+    target, weight = edges.target, edges.weight
+    d = x.shape[1]
+    for part in prange(len(bounds) - 1):
+        block = empty_block(d)
+        edge, difference, s, polar_i, polar_j = block
+        of_u, of_difference, along = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+        for first in range(bounds[part], bounds[part + 1], BLOCK):
+            last = min(first + BLOCK, bounds[part + 1])
+            along[:] = 0.0
+            step[first:last] = 0.0
+            for lo in range(start[first], start[last], BLOCK):
+                hi = min(lo + BLOCK, start[last])
+                count = load_edges(targets, sources, edges, lo, hi, block)
+                for b in range(count):
+                    p_i, f_i, sinh_i = polar_i[b, GROWTH], polar_i[b, DECAY], polar_i[b, SINH]
+                    p_j, f_j, sinh_j = polar_j[b, GROWTH], polar_j[b, DECAY], polar_j[b, SINH]
+                    sinh_half_gap = 0.5 * (p_j - p_i) * (f_i + f_j)
+                    cosh_half_gap = 0.5 * ((1.0 + p_j) * f_i + (1.0 + p_i) * f_j)
+                    half_i = p_i * (1.0 + f_i)  # 2 sinh(rho_i/2)
+                    kappa, _ = kappa_of(sinh_half_gap * sinh_half_gap + sinh_i * sinh_j * s[b])
+                    sinh_gap = 2.0 * sinh_half_gap * cosh_half_gap
+                    of_u[b] = kappa * (sinh_gap - s[b] * sinh_j * half_i * half_i)
+                    of_difference[b] = kappa * sinh_j
+                for b in range(count):
+                    i, w = target[edge[b]], weight[edge[b]]
+                    along[i - first] += w * of_u[b]
+                    scaled = w * of_difference[b]
+                    for k in range(d):
+                        step[i, k] += scaled * difference[b, k]
+            for i in range(first, last):
+                scaled = along[i - first] * polar[i, INVERSE_LENGTH]
+                for k in range(d):
+                    step[i, k] += scaled * x[i, k]
+            translate_block(
+                x[first:last], polar[first:last], step[first:last], root, out[first:last]
+            )

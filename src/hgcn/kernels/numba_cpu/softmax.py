@@ -1,0 +1,228 @@
+"""Attention: shares of the neighbours of each node by a softmax, forward and backward.
+
+The score of an edge is ``vector_h . leaky_relu(left_i + right_j + bias)``. The backward pass goes
+over rows and then over columns; ``docs/kernels.md``, section 8, derives how the sums split.
+
+Inner loops run over small local arrays: the compiler knows that these do not overlap, and can use
+vector instructions.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import torch
+from numba import prange
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from hgcn.compiled import compiled, follow_torch
+from hgcn.kernels.numba_cpu.instructions import dot_narrow, prefetch
+from hgcn.kernels.numba_cpu.points import AHEAD
+from hgcn.kernels.numba_cpu.tensors import array, empty
+from hgcn.kernels.rows import Doubles, Floats, Rows
+
+if TYPE_CHECKING:
+    from hgcn.kernels.csr import Neighbourhoods
+
+
+class Scores(NamedTuple):
+    """What the scores of edges are computed from.
+
+    Attributes:
+        left: the first heads * hidden columns belong to the targets.
+        right: as many columns from ``shift`` on belong to the sources; may be the array ``left``.
+        shift: the first of these columns.
+        bias: added to ``left``, shape ``[heads * hidden]``.
+        vector: shape ``[heads, hidden]``.
+        slope: of the leaky ReLU for negative numbers.
+    """
+
+    left: Floats
+    right: Floats
+    shift: int
+    bias: Floats
+    vector: Floats
+    slope: float
+
+
+@compiled(error_model="numpy", parallel=True)
+def attention_forward(scores: Scores, prior: Floats, rows: Rows, share: Floats) -> None:
+    """share[e, h] = softmax of the scores over the row of e, each times the prior of its edge."""
+    left, right, shift, bias, vector, slope = scores
+    start, other, _, bounds = rows
+    heads, hidden = vector.shape
+    for part in prange(len(bounds) - 1):
+        mine, unit = np.empty(hidden, left.dtype), np.empty((1, hidden), left.dtype)
+        steep, lowest = left.dtype.type(slope), left.dtype.type(-np.inf)
+        end = start[bounds[part + 1]] - 1
+        for i in range(bounds[part], bounds[part + 1]):
+            for h in range(heads):
+                base = h * hidden
+                for k in range(hidden):
+                    mine[k] = left[i, base + k] + bias[base + k]
+                top = lowest
+                for e in range(start[i], start[i + 1]):
+                    prefetch(right, other[min(e + AHEAD, end)])
+                    j = other[e]
+                    for k in range(hidden):
+                        value = mine[k] + right[j, shift + base + k]
+                        unit[0, k] = max(value, steep * value)
+                    score = dot_narrow(unit, 0, vector, h)
+                    share[e, h] = score
+                    top = max(top, score)
+                total = 0.0
+                for e in range(start[i], start[i + 1]):
+                    value = prior[e] * math.exp(share[e, h] - top)
+                    share[e, h] = value
+                    total += value
+                if total > 0.0:
+                    for e in range(start[i], start[i + 1]):
+                        share[e, h] /= total
+
+
+@compiled(error_model="numpy", parallel=True)
+def attention_backward_rows(
+    scores: Scores,
+    rows: Rows,
+    share: Floats,
+    grad_share: Floats,
+    grad_score: Floats,
+    grad_left: Floats,
+    grad_bias: Doubles,
+    grad_vector: Doubles,
+) -> None:
+    """Gradients by the scores and by ``left``, and the sums over rows of those by bias and vector.
+
+    The latter two have a slice for each part.
+
+    The gradient by the vector sums, over edges, the gradient by the score times the hidden units.
+    A unit is left + right where positive, so this splits into a sum over rows, which is taken
+    here, and one over columns.
+    """
+    left, right, shift, bias, vector, slope = scores
+    start, other, _, bounds = rows
+    heads, hidden = vector.shape
+    for part in prange(len(bounds) - 1):
+        mine, active = np.empty(hidden, left.dtype), np.empty(hidden, left.dtype)
+        zero, rest = left.dtype.type(0), left.dtype.type(1.0 - slope)
+        grad_bias[part] = 0.0
+        grad_vector[part] = 0.0
+        end = start[bounds[part + 1]] - 1
+        for i in range(bounds[part], bounds[part + 1]):
+            for h in range(heads):
+                base = h * hidden
+                mean = zero
+                for e in range(start[i], start[i + 1]):
+                    mean += share[e, h] * grad_share[e, h]
+                for k in range(hidden):
+                    mine[k], active[k] = left[i, base + k] + bias[base + k], zero
+                for e in range(start[i], start[i + 1]):
+                    prefetch(right, other[min(e + AHEAD, end)])
+                    j = other[e]
+                    grad = share[e, h] * (grad_share[e, h] - mean)
+                    grad_score[e, h] = grad
+                    for k in range(hidden):
+                        active[k] += grad if mine[k] + right[j, shift + base + k] > 0 else zero
+                # The gradients of a row add up to zero, and so do their parts of slope.
+                for k in range(hidden):
+                    value = rest * active[k]
+                    grad_left[i, base + k] = value * vector[h, k]
+                    grad_bias[part, base + k] += value * vector[h, k]
+                    grad_vector[part, h, k] += value * mine[k]
+
+
+@compiled(error_model="numpy", parallel=True)
+def attention_backward_columns(
+    scores: Scores, columns: Rows, grad_score: Floats, grad_right: Floats, grad_vector: Doubles
+) -> None:
+    """Gradient by ``right``, and the sums over columns of that by the vector."""
+    left, right, shift, bias, vector, slope = scores
+    start, other, edge, bounds = columns
+    heads, hidden = vector.shape
+    for part in prange(len(bounds) - 1):
+        mine, active = np.empty(hidden, left.dtype), np.empty(hidden, left.dtype)
+        zero, low = left.dtype.type(0), left.dtype.type(slope)
+        rest = left.dtype.type(1.0 - slope)
+        grad_vector[part] = 0.0
+        end = start[bounds[part + 1]] - 1
+        for j in range(bounds[part], bounds[part + 1]):
+            for h in range(heads):
+                base = h * hidden
+                total = zero
+                for k in range(hidden):
+                    mine[k], active[k] = right[j, shift + base + k] + bias[base + k], zero
+                for position in range(start[j], start[j + 1]):
+                    soon = min(position + AHEAD, end)
+                    prefetch(left, other[soon])
+                    prefetch(grad_score, edge[soon])
+                    i = other[position]
+                    grad = grad_score[edge[position], h]
+                    total += grad
+                    for k in range(hidden):
+                        active[k] += grad if left[i, base + k] + mine[k] > 0 else zero
+                for k in range(hidden):
+                    value = rest * active[k] + low * total
+                    grad_right[j, shift + base + k] = value * vector[h, k]
+                    grad_vector[part, h, k] += value * right[j, shift + base + k]
+
+
+class Attention(torch.autograd.Function):
+    """Shares of edges ``[E, heads]``; without ``right``, ``left`` has both side by side."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        left: Tensor,
+        right: Tensor | None,
+        bias: Tensor,
+        vector: Tensor,
+        prior: Tensor,
+        graph: Neighbourhoods,
+        slope: float,
+    ) -> Tensor:
+        """Keep the shares; the hidden units of edges are computed again."""
+        follow_torch()
+        share = left.new_empty(len(graph.source), len(vector))
+        scores = _scores(left, right, bias, vector, slope)
+        attention_forward(scores, array(prior), graph.by_target, share.numpy())
+        ctx.save_for_backward(left, right, bias, vector, prior, share)
+        ctx.graph, ctx.slope = graph, slope
+        return share
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_share: Tensor) -> tuple[Tensor | None, ...]:
+        """Gradients by left, right, bias and vector, and by the prior if it is asked for."""
+        follow_torch()
+        left, right, bias, vector, prior, share = ctx.saved_tensors
+        rows, columns = ctx.graph.by_target, ctx.graph.by_source
+        parts = len(rows.bounds) - 1
+        grad_left, grad_score = empty(left), empty(share)
+        grad_right = None if right is None else empty(right)
+        grad_bias = np.empty((parts, len(bias)))
+        grad_vector = np.empty((parts + len(columns.bounds) - 1, *vector.shape))
+        scores = _scores(left, right, bias, vector, ctx.slope)
+        attention_backward_rows(
+            scores, rows, share.numpy(), array(grad_share), grad_score.numpy(), grad_left.numpy(),
+            grad_bias, grad_vector[:parts],
+        )  # fmt: skip
+        attention_backward_columns(
+            scores, columns, grad_score.numpy(),
+            (grad_left if grad_right is None else grad_right).numpy(), grad_vector[parts:],
+        )  # fmt: skip
+        grad_prior = None
+        if ctx.needs_input_grad[4]:
+            grad_prior = torch.where(prior > 0, grad_score.sum(-1) / prior, 0.0)
+        by_bias = bias.new_tensor(grad_bias.sum(0))
+        by_vector = vector.new_tensor(grad_vector.sum(0))
+        return grad_left, grad_right, by_bias, by_vector, grad_prior, None, None
+
+
+def _scores(
+    left: Tensor, right: Tensor | None, bias: Tensor, vector: Tensor, slope: float
+) -> Scores:
+    other, shift = (left, vector.numel()) if right is None else (right, 0)
+    return Scores(array(left), array(other), shift, array(bias), array(vector), slope)

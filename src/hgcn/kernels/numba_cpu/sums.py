@@ -1,0 +1,109 @@
+"""Weighted sums over neighbourhoods, forward and backward (``docs/kernels.md``, section 9)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from numba import prange
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from hgcn.compiled import compiled, follow_torch
+from hgcn.kernels.numba_cpu.instructions import dot_narrow
+from hgcn.kernels.numba_cpu.tensors import array, empty
+from hgcn.kernels.rows import Floats, Rows
+
+if TYPE_CHECKING:
+    from hgcn.kernels.csr import Neighbourhoods
+
+FEW = 8
+"""Edges for each source and part of the rows from which on sums are taken part by part."""
+
+
+@compiled(error_model="numpy", parallel=True)
+def sum_over_rows(x: Floats, weight: Floats, rows: Rows, out: Floats) -> None:
+    """out_i = sum of weight[edge] x_other over row i."""
+    start, other, edge, bounds = rows
+    d = x.shape[1]
+    for part in prange(len(bounds) - 1):
+        total = np.empty(d, x.dtype)
+        for i in range(bounds[part], bounds[part + 1]):
+            total[:] = 0
+            for position in range(start[i], start[i + 1]):
+                w = weight[edge[position]]
+                j = other[position]
+                for k in range(d):
+                    total[k] += w * x[j, k]
+            for k in range(d):
+                out[i, k] = total[k]
+
+
+@compiled(error_model="numpy", parallel=True)
+def sum_into_few(x: Floats, weight: Floats, rows: Rows, out: Floats) -> None:
+    """out[part, j] = sum of weight[e] x_i over the edges from j to the rows i of the part.
+
+    Everything is read in order; ``out[part]`` should be small enough to stay near the processor.
+    """
+    start, other, _, bounds = rows
+    d = x.shape[1]
+    for part in prange(len(bounds) - 1):
+        out[part] = 0
+        mine = np.empty(d, x.dtype)
+        for i in range(bounds[part], bounds[part + 1]):
+            for k in range(d):
+                mine[k] = x[i, k]
+            for e in range(start[i], start[i + 1]):
+                w = weight[e]
+                j = other[e]
+                for k in range(d):
+                    out[part, j, k] += w * mine[k]
+
+
+@compiled(error_model="numpy", parallel=True)
+def edge_products(x: Floats, y: Floats, rows: Rows, out: Floats) -> None:
+    """out_e = x_i . y_j for the edges in the order of the rows."""
+    start, other, _, bounds = rows
+    for part in prange(len(bounds) - 1):
+        for i in range(bounds[part], bounds[part + 1]):
+            for e in range(start[i], start[i + 1]):
+                out[e] = dot_narrow(x, i, y, other[e])
+
+
+class WeightedSum(torch.autograd.Function):
+    """``sum_j w_ij x_j`` for all targets i."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, graph: Neighbourhoods) -> Tensor:
+        """Keep the inputs."""
+        follow_torch()
+        out = x.new_empty(graph.num_targets, x.shape[1])
+        rows = graph.by_target._replace(edge=graph.in_order)
+        sum_over_rows(array(x), array(weight), rows, out.numpy())
+        ctx.save_for_backward(x, weight)
+        ctx.graph = graph
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
+        """Gradient by x, and by the weights if it is asked for."""
+        follow_torch()
+        x, weight = ctx.saved_tensors
+        rows = ctx.graph.by_target
+        grad = array(grad_out)
+        parts = len(rows.bounds) - 1
+        if FEW * parts * len(x) <= len(weight):
+            # Many edges from few sources, such as words of documents: a sum for each part.
+            sums = x.new_empty(parts, *x.shape)
+            sum_into_few(grad, array(weight), rows, sums.numpy())
+            grad_x = sums.sum(0)
+        else:
+            grad_x = empty(x)
+            sum_over_rows(grad, array(weight), ctx.graph.by_source, grad_x.numpy())
+        grad_weight = None
+        if ctx.needs_input_grad[1]:
+            grad_weight = empty(weight)
+            edge_products(grad, array(x), rows, grad_weight.numpy())
+        return grad_x, grad_weight, None

@@ -1,0 +1,96 @@
+"""Translation of a list of points, as an autograd function over :mod:`.translation_block`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+from numba import prange
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from hgcn.compiled import compiled, follow_torch
+from hgcn.kernels.numba_cpu.instructions import dot
+from hgcn.kernels.numba_cpu.points import BLOCK, COLUMNS, fill_polar
+from hgcn.kernels.numba_cpu.tensors import array, bounds_of, curvature_gradient, empty, root_of
+from hgcn.kernels.numba_cpu.translation_block import translate_block, translate_block_backward
+from hgcn.kernels.rows import Doubles, Floats, Ints
+
+
+@compiled(error_model="numpy", parallel=True)
+def translate_forward(v: Floats, bias: Floats, root: float, bounds: Ints, out: Floats) -> None:
+    """out_i = translate(v_i, bias_i); a ``bias`` of one row is the same for all."""
+    shared = len(bias) == 1
+    for part in prange(len(bounds) - 1):
+        polar, radial = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
+        for lo in range(bounds[part], bounds[part + 1], BLOCK):
+            hi = min(lo + BLOCK, bounds[part + 1])
+            t = root * (bias if shared else bias[lo:hi]).astype(np.float64)
+            fill_polar(v[lo:hi], root, polar, radial)
+            translate_block(v[lo:hi], polar, t, root, out[lo:hi])
+
+
+@compiled(error_model="numpy", parallel=True)
+def translate_backward(
+    v: Floats,
+    bias: Floats,
+    root: float,
+    bounds: Ints,
+    grad_out: Floats,
+    grad_v: Floats,
+    grad_bias: Doubles,
+    moment: Doubles,
+) -> None:
+    """Gradients of :func:`translate_forward`; ``moment`` has a row for each part.
+
+    So has ``grad_bias``, which starts at zero, if the bias is the same for all rows.
+    """
+    d, shared = v.shape[1], len(bias) == 1
+    for part in prange(len(bounds) - 1):
+        polar, radial = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
+        by_t, by_v = np.empty((BLOCK, d)), np.empty((BLOCK, d))
+        total = 0.0
+        for lo in range(bounds[part], bounds[part + 1], BLOCK):
+            hi = min(lo + BLOCK, bounds[part + 1])
+            t = root * (bias if shared else bias[lo:hi]).astype(np.float64)
+            fill_polar(v[lo:hi], root, polar, radial)
+            total += translate_block_backward(
+                v[lo:hi], polar, radial, t, root, grad_out[lo:hi], by_t, by_v
+            )
+            for b in range(hi - lo):
+                row, own = np.int64(part) if shared else lo + b, 0 if shared else b
+                for k in range(d):
+                    grad_v[lo + b, k] = by_v[b, k]
+                    grad_bias[row, k] += root * by_t[b, k]
+                total += dot(by_t, b, t, own)
+        moment[part] = total
+
+
+class Translate(torch.autograd.Function):
+    """``translate(v, bias)`` of points ``[n, d]`` and a bias ``[d]`` or ``[n, d]``."""
+
+    @staticmethod
+    def forward(ctx: Any, v: Tensor, bias: Tensor, c: Tensor) -> Tensor:
+        """Keep the inputs: the backward pass computes again what is cheaper than to store."""
+        follow_torch()
+        out, rows = empty(v), array(bias).reshape(-1, v.shape[1])
+        translate_forward(array(v), rows, root_of(c), bounds_of(len(v)), out.numpy())
+        ctx.save_for_backward(v, bias, c)
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
+        """Gradients by v, bias and c; a shared bias adds up part by part."""
+        follow_torch()
+        v, bias, c = ctx.saved_tensors
+        grad_v, bounds = empty(v), bounds_of(len(v))
+        rows, moment = array(bias).reshape(-1, v.shape[1]), np.empty(len(bounds) - 1)
+        shared = len(rows) == 1
+        grad_rows = np.zeros((len(bounds) - 1 if shared else len(rows), v.shape[1]))
+        translate_backward(
+            array(v), rows, root_of(c), bounds, array(grad_out), grad_v.numpy(), grad_rows, moment
+        )
+        grad_bias = torch.from_numpy(grad_rows.sum(0) if shared else grad_rows)
+        return grad_v, grad_bias.to(bias.dtype).view_as(bias), curvature_gradient(moment, c)

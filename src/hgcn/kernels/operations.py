@@ -1,0 +1,136 @@
+"""The public operations on points and neighbourhoods, whatever the device.
+
+Each is differentiable in its floating-point arguments, once. The work is done by a backend, see
+:mod:`hgcn.kernels.backends`. Weights and other values of edges are in the order of
+:class:`~hgcn.kernels.csr.Neighbourhoods`.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from hgcn.kernels.backends import call
+from hgcn.kernels.csr import Neighbourhoods, sparse_rows
+
+
+def translate(v: Tensor, bias: Tensor, c: Tensor) -> Tensor:
+    """Walk from the points along a bias: ``geometry.translate(v, bias, c=c)``.
+
+    Args:
+        v: points, fused for shape ``[n, d]``.
+        bias: tangent vectors at the origin, fused for shape ``[d]`` or ``[n, d]``.
+        c: scalar; the space has sectional curvature ``-c``.
+
+    Returns:
+        Points, shape ``[n, d]``.
+    """
+    result: Tensor = call("translate", v, v, bias, c)
+    return result
+
+
+def squared_distance(v: Tensor, w: Tensor, c: Tensor) -> Tensor:
+    """Squared distances of points: ``geometry.squared_distance(v, w, c=c)``.
+
+    Args:
+        v, w: points, fused for two lists of the same shape ``[n, d]``.
+        c: scalar; the space has sectional curvature ``-c``.
+
+    Returns:
+        Squared distances, shape ``[n]``.
+    """
+    result: Tensor = call("squared_distance", v, v, w, c)
+    return result
+
+
+def local_sum(
+    target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
+) -> Tensor:
+    """The paper's aggregation: translate v_i by the sum of ``w_ij local_log(v_i, v_j)``.
+
+    Args:
+        target: points v_i, shape ``[num_targets, d]``.
+        source: points v_j, shape ``[num_sources, d]``. The same tensor as ``target`` says that
+            targets and sources are one set of nodes.
+        weight: one number for each edge, shape ``[E]``.
+        c: scalar; the space has sectional curvature ``-c``.
+        graph: the edges.
+
+    Returns:
+        Points, shape ``[num_targets, d]``.
+    """
+    result: Tensor = call("local_sum", target, target, source, weight, c, graph)
+    return result
+
+
+def ends(z: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
+    """The rows of both ends of pairs: ``z[pairs[0]], z[pairs[1]]``.
+
+    Args:
+        z: shape ``[n, d]``.
+        pairs: row numbers, shape ``[2, count]``.
+
+    Returns:
+        Two tensors of shape ``[count, d]``.
+    """
+    i, j = call("ends", z, z, pairs)
+    return i, j
+
+
+def weighted_sum(x: Tensor, weight: Tensor, graph: Neighbourhoods) -> Tensor:
+    """Sum of ``w_ij x_j`` over the neighbours of each target.
+
+    Args:
+        x: shape ``[num_sources, d]``.
+        weight: one number for each edge, shape ``[E]``.
+        graph: the edges.
+
+    Returns:
+        Shape ``[num_targets, d]``.
+    """
+    result: Tensor = call("weighted_sum", x, x, weight, graph)
+    return result
+
+
+def sparse_product(x: Tensor, weight: Tensor) -> Tensor:
+    """``x @ weight.T`` for a sparse ``x``, without a dense copy of it in either pass.
+
+    Args:
+        x: sparse matrix, shape ``[n, in_features]``.
+        weight: shape ``[out_features, in_features]``.
+
+    Returns:
+        Shape ``[n, out_features]``.
+    """
+    graph, values = sparse_rows(x)
+    return weighted_sum(weight.t(), values.to(weight.dtype), graph)
+
+
+def attention(
+    left: Tensor,
+    right: Tensor | None,
+    bias: Tensor,
+    vector: Tensor,
+    prior: Tensor,
+    graph: Neighbourhoods,
+    *,
+    negative_slope: float,
+) -> Tensor:
+    """Softmax over the neighbours j of i of ``vector . leaky_relu(left_i + right_j + bias)``.
+
+    Args:
+        left: shape ``[num_targets, heads * hidden]``.
+        right: shape ``[num_sources, heads * hidden]``. Without it, targets and sources are one set
+            of nodes, and ``left`` has both side by side, ``[num_nodes, 2 * heads * hidden]``.
+        bias: shape ``[heads * hidden]``.
+        vector: shape ``[heads, hidden]``.
+        prior: a non-negative factor for each edge, before normalisation.
+        graph: the edges.
+        negative_slope: of the leaky ReLU.
+
+    Returns:
+        Shares that add up to one over each neighbourhood, shape ``[E, heads]``.
+    """
+    result: Tensor = call(
+        "attention", left, left, right, bias, vector, prior, graph, negative_slope=negative_slope
+    )
+    return result

@@ -1,0 +1,114 @@
+"""The cache of compiled code: it notices a change in every file that the code is made of."""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import hgcn
+from hgcn import compiled
+
+PACKAGE = Path(hgcn.__file__).parent
+
+SCRIPT = """if True:
+    import sys
+    import numpy as np
+    from hgcn.kernels.numba_cpu import points
+    polar, radial = np.empty((1, 4)), np.empty((1, 4))
+    points.fill_polar(np.full((1, 4), 30.0), 1.0, polar, radial)
+    print(radial[0, points.RADIUS], sum(points.fill_polar.stats.cache_hits.values()))
+"""
+
+
+@pytest.fixture
+def copy(tmp_path: Path) -> Path:
+    """The package in a folder of its own."""
+    ignore = shutil.ignore_patterns("__pycache__", "static", "*.svg")
+    shutil.copytree(PACKAGE, tmp_path / "src" / "hgcn", ignore=ignore)
+    return tmp_path / "src" / "hgcn"
+
+
+def run(package: Path, script: str = SCRIPT, **environment: str) -> tuple[float, int]:
+    """The saturated radius of a point at 60, and how many functions came from the cache."""
+    variables = {**os.environ, "PYTHONPATH": str(package.parent), **environment}
+    variables.setdefault("NUMBA_CACHE_DIR", str(package.parent / "cache"))
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=variables, check=True, capture_output=True, text=True
+    )
+    radius, hits = done.stdout.split()
+    assert ("compiling kernels" in done.stderr) == (hits == "0")
+    return float(radius), int(hits)
+
+
+def edit(path: Path, before: str, after: str) -> None:
+    source = path.read_text()
+    assert before in source
+    path.write_text(source.replace(before, after))
+
+
+def test_a_change_in_another_file_is_noticed(copy: Path) -> None:
+    cache = str(copy.parent / "cache")
+    first = run(copy, NUMBA_CACHE_DIR=cache)
+    assert first[1] == 0
+    assert run(copy, NUMBA_CACHE_DIR=cache) == (first[0], 1)
+    # A helper in another file, then a constant in a file that has no compiled function.
+    edit(copy / "kernels/numba_cpu/scalars.py", "+ beyond / root,", "+ 2 * beyond / root,")
+    second = run(copy, NUMBA_CACHE_DIR=cache)
+    assert second[1] == 0
+    assert second[0] - 40 == pytest.approx(2 * (first[0] - 40))
+    edit(copy / "geometry/normal.py", "MAX_RADIUS = 40.0", "MAX_RADIUS = 50.0")
+    third = run(copy, NUMBA_CACHE_DIR=cache)
+    assert third[1] == 0
+    assert third[0] > 50
+    # A file that no compiled code is made of does not count.
+    edit(copy / "errors.py", "class HGCNError", "# Changed.\nclass HGCNError")
+    assert run(copy, NUMBA_CACHE_DIR=cache) == (third[0], 1)
+
+
+def test_a_file_changed_after_its_import_is_not_cached(copy: Path) -> None:
+    """The code in memory is then older than the files, and would be kept under their name."""
+    cache = str(copy.parent / "cache")
+    late = f"""if True:
+        import hgcn.kernels, pathlib
+        path = pathlib.Path({str(copy)!r}) / "kernels/numba_cpu/scalars.py"
+        source = path.read_text()
+        path.write_text(source.replace("+ beyond / root,", "+ 2 * beyond / root,"))
+        exec({SCRIPT!r})
+    """
+    first = run(copy, late, NUMBA_CACHE_DIR=cache)
+    second = run(copy, NUMBA_CACHE_DIR=cache)
+    assert second[1] == 0
+    assert second[0] - 40 == pytest.approx(2 * (first[0] - 40))
+
+
+def test_every_source_of_compiled_code_counts() -> None:
+    names = {path.relative_to(PACKAGE).as_posix() for path in compiled.compiled_sources()}
+    assert {"geometry/normal.py", "kernels/rows.py", "kernels/numba_cpu/instructions.py"} <= names
+    for path in PACKAGE.rglob("*.py"):
+        name, source = path.relative_to(PACKAGE).as_posix(), path.read_text()
+        if name != "compiled.py":
+            assert "njit" not in source, f"{name} should use hgcn.compiled"
+        if "numba.extending" in source or "@compiled" in source:
+            assert name in names or name == "compiled.py"
+
+
+def test_the_stamp_is_cheap() -> None:
+    compiled.source_stamp()
+    compiled.source_stamp.cache_clear()
+    begin = time.process_time()
+    assert compiled.source_stamp() == compiled.source_stamp() is not None
+    assert time.process_time() - begin < 0.2  # 10 ms on an idle machine
+
+
+def test_without_a_folder_to_write_to_it_compiles_each_time(copy: Path) -> None:
+    """The package's folder, Numba's folder and the home folder cannot be written to."""
+    (copy.parent / "file").write_text("")
+    nowhere = str(copy.parent / "file" / "below")
+    for _ in range(2):
+        script = f"import numba.core.caching as c; c.CacheImpl._locator_classes[1:] = []\n{SCRIPT}"
+        script = script.replace("if True:\n", "\nif True:\n")
+        assert run(copy, script, NUMBA_CACHE_DIR=nowhere)[1] == 0
