@@ -7,11 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from hgcn.data.sparse import as_features
 from hgcn.errors import DataError
 
-# as_features is here until the tests of training and kernels take it from hgcn.data.sparse.
-__all__ = ["ARRAY_ENDINGS", "as_features", "load_array"]
 ARRAY_ENDINGS = (".npy", ".npz")
 
 
