@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,16 +72,61 @@ def _half_turn(v: Tensor, w: Tensor, *, c: float) -> tuple[Tensor, Tensor, Tenso
     return x, start, (start * chord).sum(-1).clamp(0, 1)
 
 
+@dataclass(frozen=True)
+class Disk:
+    """The Poincaré disk of a space of curvature ``-c`` as a surface to draw on."""
+
+    c: float
+    extent = 2.0
+
+    def frame(self, ax: Axes, points: np.ndarray) -> None:
+        """Draw the disk itself."""
+        draw_rim(ax)
+
+    def drawn(self, points: Tensor) -> Tensor:
+        """Where points are on the paper."""
+        return disk_points(points, c=self.c)
+
+    def curves(self, v: Tensor, w: Tensor) -> Tensor:
+        """Control points of the geodesics between points."""
+        return arcs(v, w, c=self.c)
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A flat surface to draw on; its extent is that of the points."""
+
+    extent: float
+
+    def frame(self, ax: Axes, points: np.ndarray) -> None:
+        """Draw a square that holds all points."""
+        draw_frame(ax, points)
+
+    def drawn(self, points: Tensor) -> Tensor:
+        """Where points are on the paper."""
+        return points
+
+    def curves(self, v: Tensor, w: Tensor) -> Tensor:
+        """Ends of the straight lines between points."""
+        return torch.stack((v, w), dim=1).double()
+
+
+def surface_of(c: float | None, points: Tensor) -> Disk | Sheet:
+    """The surface to draw points of a plane on: a disk for curvature ``-c``, flat for None."""
+    if c is not None:
+        return Disk(c)
+    return Sheet(float((points.amax(0) - points.amin(0)).max()))
+
+
 def edge_path(points: Tensor, edges: Tensor, *, c: float | None) -> Curve:
     """All edges as one path: geodesics of the disk, or straight lines of the plane."""
     from matplotlib.path import Path as Curve
 
-    v, w = points[edges[0]], points[edges[1]]
-    curves = torch.stack((v, w), dim=1).double() if c is None else arcs(v, w, c=c)
-    extent = 2.0 if c is not None else float((points.amax(0) - points.amin(0)).max())
-    seen = (curves[:, -1] - curves[:, 0]).norm(dim=-1) > _SHORT * extent
+    surface = surface_of(c, points)
+    curves = surface.curves(points[edges[0]], points[edges[1]])
+    seen = (curves[:, -1] - curves[:, 0]).norm(dim=-1) > _SHORT * surface.extent
     curves = curves[seen]
-    step = Curve.LINETO if c is None else Curve.CURVE4
+    step = {2: Curve.LINETO, 4: Curve.CURVE4}[curves.shape[1]]
     codes = np.tile([Curve.MOVETO, *[step] * (curves.shape[1] - 1)], len(curves))
     return Curve(curves.reshape(-1, 2).numpy(), codes)
 
@@ -109,22 +154,18 @@ def draw_layer(
         legend: whether to say what the colours mean, beside the picture or in axes of their own.
         max_edges: of more edges than these, an even sample is drawn.
     """
-    c = layer.curvature
     points = torch.from_numpy(layer.points)
-    if c is not None:
-        draw_rim(ax)
-    else:
-        draw_frame(ax, layer.points)
+    surface = surface_of(layer.curvature, points)
+    surface.frame(ax, layer.points)
     pairs = torch.from_numpy(scene.edges).long()
     if edges and pairs.shape[1]:
         if pairs.shape[1] > max_edges:
             random = torch.Generator().manual_seed(0)
             pairs = pairs[:, torch.randperm(pairs.shape[1], generator=random)[:max_edges]]
-        draw_edges(ax, points, pairs, c=c)
-    drawn = points if c is None else disk_points(points, c=c)
+        draw_edges(ax, points, pairs, c=layer.curvature)
     area = node_size(ax, scene.num_nodes) if size is None else size
     beside = (ax, 1.03) if legend is True else (legend, 0.0) if legend else None
-    draw_nodes(ax, drawn.numpy(), _column(scene, color), color, area, beside)
+    draw_nodes(ax, surface.drawn(points).numpy(), _column(scene, color), color, area, beside)
 
 
 def centred(layer: Layer) -> Layer:

@@ -16,8 +16,9 @@ HITS = (10, 50)
 def link_metrics(positive: Tensor, negative: Tensor) -> dict[str, float]:
     """ROC AUC, average precision, hits@k and mean reciprocal rank of link scores.
 
-    Each edge is ranked against all the pairs that are no edges: ``hits@k`` is the share of edges
-    with fewer than k such pairs above them; a tie counts half.
+    Each edge is ranked against all the pairs that are no edges: its rank is one, plus the pairs
+    with a higher score, plus half of those with the same. ``hits@k`` is the share of edges of rank
+    k at most.
     """
     scores = {name: LINK_SCORES[name](positive, negative) for name in ("roc_auc", "ap")}
     ordered, edges = np.sort(negative.cpu().numpy()), positive.cpu().numpy()
