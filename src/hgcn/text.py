@@ -18,3 +18,8 @@ def near_miss(given: object, choices: Iterable[str]) -> str:
     """' Did you mean ...?', or nothing if no choice is near."""
     near = difflib.get_close_matches(str(given), list(choices), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
+
+
+def count(number: int, what: str) -> str:
+    """'1 node', '2 nodes', '3 classes'."""
+    return f"{number:,} {what}{'' if number == 1 else 'es' if what.endswith('s') else 's'}"

@@ -8,13 +8,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from hgcn.data.pairs import Ints, distinct, keys, pairs_at, starts
+from hgcn.text import count
 
 Floats = NDArray[np.float64]
-
-
-def count(number: int, what: str) -> str:
-    """'1 node', '2 nodes', '3 classes'."""
-    return f"{number:,} {what}{'' if number == 1 else 'es' if what.endswith('s') else 's'}"
 
 
 def clean_edges(

@@ -13,12 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hgcn.data.clean import count
 from hgcn.data.pairs import distinct, keys, pairs_at
 from hgcn.data.pyg import NAMED, fields_of_pyg
 from hgcn.data.sparse import has_sorted_rows, is_csr, select_rows, stored_values
 from hgcn.errors import GraphError
 from hgcn.names import PARTS
+from hgcn.text import count
 
 if TYPE_CHECKING:
     from torch_geometric.data import Data  # type: ignore[import-untyped]

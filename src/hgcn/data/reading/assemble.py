@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hgcn.data.clean import clean_edges, count
+from hgcn.data.clean import clean_edges
 from hgcn.data.graph import Graph
 from hgcn.data.pairs import Ints
 from hgcn.data.reading.edges import Edges
@@ -27,6 +27,7 @@ from hgcn.data.reading.nodes import (
 )
 from hgcn.data.sparse import as_features
 from hgcn.errors import DataError
+from hgcn.text import count
 
 if TYPE_CHECKING:
     import polars as pl

@@ -47,8 +47,6 @@ class Edges:
         """The location in the source of the id at a position of ``ids``."""
         return self.location(at % (len(self.ids) // 2))
 
-    place_of_end = location_of_end  # until commands/predict.py takes the new name
-
 
 def edges_from_table(table: Table) -> Edges:
     """The edges in a file, one a row."""

@@ -9,11 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hgcn.data.clean import count
 from hgcn.data.reading.ids import NO_ID
 from hgcn.data.reading.tables import Frame
 from hgcn.errors import DataError
-from hgcn.text import one_of
+from hgcn.text import count, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

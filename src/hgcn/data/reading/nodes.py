@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from hgcn.data.clean import count
 from hgcn.data.pairs import Ints
 from hgcn.data.reading.arrays import ARRAY_ENDINGS, load_array
 from hgcn.data.reading.edges import Edges
 from hgcn.data.reading.ids import factorise, first_repeat, positions, same_kind, tidy
 from hgcn.data.reading.tables import TABLE_ENDINGS, Frame, Table, is_table, read_table
 from hgcn.errors import DataError
-from hgcn.text import near_miss, one_of
+from hgcn.text import count, near_miss, one_of
 
 if TYPE_CHECKING:
     import polars as pl

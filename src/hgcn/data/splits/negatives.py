@@ -87,9 +87,9 @@ class NonEdges:
 
     def pairs(self, k: Tensor) -> Tensor:
         """The pairs with these numbers in ``0..len - 1``, shape ``[2, number of pairs]``."""
-        from hgcn.data.splits.pair_kernel import pairs_at
+        from hgcn.data.splits.pair_kernel import numbered_pairs
 
-        return torch.from_numpy(pairs_at(k.numpy(), *self._lookup))
+        return torch.from_numpy(numbered_pairs(k.numpy(), *self._lookup))
 
     def draw(self, count: int, generator: torch.Generator) -> Tensor:
         """Independent draws: each pair of a graph is as likely as any other one.

@@ -38,7 +38,7 @@ def _count_up_to(value: int, values: Ints, buckets: Ints, shift: int) -> int:
 
 
 @compiled()
-def pairs_at(
+def numbered_pairs(
     numbers: Ints,
     before: Ints,
     before_guide: tuple[Ints, int],
