@@ -80,7 +80,8 @@ def _links(trained: Run, graph: Graph, file: str) -> pl.DataFrame:
     if (nodes < 0).any():
         at = int(np.argmax(nodes < 0))
         raise DataError(
-            f"Expected ids of nodes of the graph, got {asked.ids[at]!r} ({asked.location_of_end(at)})."
+            f"Expected ids of nodes of the graph, got {asked.ids[at]!r} "
+            f"({asked.location_of_end(at)})."
         )
     pairs = nodes.reshape(2, -1)
     return _link_table(graph, pairs, trained.predict_links(pairs, graph).numpy())
