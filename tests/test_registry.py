@@ -13,6 +13,8 @@ from hgcn import names, registry
 from hgcn.config import Config
 from hgcn.errors import ConfigError
 from hgcn.registry import Registry
+from hgcn.training.problem import Problem, choose
+from small_graphs import tree
 
 TABLES = [table for table in vars(names).values() if isinstance(table, Registry)]
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
@@ -104,3 +106,25 @@ def test_the_plugin_of_the_documents_works(tmp_path: Path) -> None:
         assert hgcn("evaluate", name).returncode == 0
     assert "degrees" in hgcn("train", "--help").stdout
     assert "ring" in hgcn("datasets").stdout
+
+
+@pytest.mark.parametrize(
+    ("setting", "name"),
+    [
+        (setting, name)
+        for setting, table in {
+            "act": names.ACTIVATIONS,
+            "last_act": names.ACTIVATIONS,
+            "aggregation": names.AGGREGATIONS,
+            "classifier": names.CLASSIFIERS,
+            "normalise": names.NORMALISATIONS,
+        }.items()
+        for name in table
+    ],
+)
+def test_every_choice_that_settings_take_makes_a_network(setting: str, name: str) -> None:
+    """What the configuration accepts is never refused when the network is built."""
+    graph = tree(30)
+    config = choose(graph, Config(task="node", dim=2, **{setting: name}))
+    problem = Problem(graph, config)
+    assert bool(problem.task(problem.predictor()).outputs("val")[0].isfinite().all())
