@@ -61,8 +61,7 @@ def follow_torch() -> None:
     threads = torch.get_num_threads()
     most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
     numba.set_num_threads(min(threads, most))
-    if torch.get_num_threads() != threads:
-        torch.set_num_threads(threads)
+    _restore_once(threads)
 
 
 def compiled_sources(package: Path = PACKAGE) -> list[Path]:
@@ -168,6 +167,15 @@ class _PackageCache(caching._Cache):
 
     def flush(self) -> None:
         self._opened.flush()
+
+
+_restored: list[int] = []
+
+
+def _restore_once(threads: int) -> None:
+    if not _restored:
+        torch.set_num_threads(threads)
+        _restored.append(threads)
 
 
 @functools.cache

@@ -179,12 +179,18 @@ def test_parallel_functions_write_to_arguments_only(path: Path) -> None:
                 ):
                     names = (n for t in node.targets for n in ast.walk(t))
                     from_tuples |= {n.id for n in names if isinstance(n, ast.Name)}
-        for node in ast.walk(function):
-            targets = node.targets if isinstance(node, ast.Assign) else []
-            targets += [node.target] if isinstance(node, ast.AugAssign) else []
-            for target in (t for tree in targets for t in ast.walk(tree)):
-                if isinstance(target, ast.Subscript):
-                    assert ast.unparse(target.value) not in from_tuples, ast.unparse(node)
+        loops = [
+            loop
+            for loop in ast.walk(function)
+            if isinstance(loop, ast.For) and "prange" in ast.unparse(loop.iter)
+        ]
+        for loop in loops:
+            index = ast.unparse(loop.target)
+            for node in ast.walk(loop):
+                if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+                    names = {n.id for n in ast.walk(node.slice) if isinstance(n, ast.Name)}
+                    if index in names:
+                        assert ast.unparse(node.value) not in from_tuples, ast.unparse(node)
 
 
 @pytest.mark.parametrize("package", [kernels, numba_cpu])

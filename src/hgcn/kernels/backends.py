@@ -52,7 +52,7 @@ def using(name: str) -> Iterator[None]:
 
 def backends_of(device: str) -> list[ModuleType]:
     """The backends to ask for a type of device, in order."""
-    table = [BACKENDS[name] for name in _forced[-1:] or BACKENDS]
+    table = [BACKENDS[_forced[-1]]] if _forced else BACKENDS.values()
     return [b.module for b in table if b.devices is None or device in b.devices]
 
 

@@ -62,7 +62,8 @@ def distance_forward(v: Floats, w: Floats, root: float, bounds: Ints, out: Float
 
 @compiled(error_model="numpy", parallel=True)
 def distance_backward(
-    points: tuple[Floats, Floats],
+    v: Floats,
+    w: Floats,
     root: float,
     bounds: Ints,
     out: Floats,
@@ -76,7 +77,6 @@ def distance_backward(
     ``moment`` gets for each part the sum of inputs times their gradients, minus twice that of the
     outputs times theirs.
     """
-    v, w = points
     d = v.shape[1]
     for part in prange(len(bounds) - 1):
         polar_v, polar_w = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
@@ -150,7 +150,7 @@ class SquaredDistance(torch.autograd.Function):
         grad_v, grad_w, bounds = empty(v), empty(w), bounds_of(len(v))
         moment = np.empty(len(bounds) - 1)
         distance_backward(
-            (array(v), array(w)), root_of(c), bounds, array(out), array(grad_out),
+            array(v), array(w), root_of(c), bounds, array(out), array(grad_out),
             grad_v.numpy(), grad_w.numpy(), moment,
         )  # fmt: skip
         return grad_v, grad_w, curvature_gradient(moment, c)

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from hgcn.compiled import compiled
 from hgcn.kernels.numba_cpu.instructions import dot, prefetch
-from hgcn.kernels.numba_cpu.points import BLOCK, COLUMNS, INVERSE_LENGTH, Points
+from hgcn.kernels.numba_cpu.points import COLUMNS, INVERSE_LENGTH, Points
 from hgcn.kernels.rows import Doubles, Floats, Ints
 
 
@@ -45,18 +43,6 @@ class EdgeBlock(NamedTuple):
 
 
 @compiled(error_model="numpy")
-def empty_block(d: int) -> EdgeBlock:
-    """An :class:`EdgeBlock` for points of d dimensions."""
-    return EdgeBlock(
-        np.empty(BLOCK, np.int64),
-        np.empty((BLOCK, d)),
-        np.empty(BLOCK),
-        np.empty((BLOCK, COLUMNS)),
-        np.empty((BLOCK, COLUMNS)),
-    )
-
-
-@compiled(error_model="numpy")
 def load_edges(
     targets: Points, sources: Points, edges: Edges, lo: int, hi: int, block: EdgeBlock
 ) -> int:
@@ -69,7 +55,8 @@ def load_edges(
     """
     x, polar_x, y, polar_y = targets.vector, targets.polar, sources.vector, sources.polar
     target, source, same = edges.target, edges.source, edges.same
-    edge, difference, s, polar_i, polar_j = block
+    edge, difference, s = block.edge, block.difference, block.s
+    polar_i, polar_j = block.polar_i, block.polar_j
     d = x.shape[1]
     count = 0
     for e in range(lo, hi):

@@ -14,11 +14,12 @@ import numpy as np
 from numba import prange
 
 from hgcn.compiled import compiled
-from hgcn.kernels.numba_cpu.edges import Edges, empty_block, load_edges
+from hgcn.kernels.numba_cpu.edges import EdgeBlock, Edges, load_edges
 from hgcn.kernels.numba_cpu.instructions import dot, prefetch
 from hgcn.kernels.numba_cpu.points import (
     AHEAD,
     BLOCK,
+    COLUMNS,
     DECAY,
     GROWTH,
     INVERSE_LENGTH,
@@ -56,12 +57,14 @@ def local_backward_rows(
     ``by_source`` gets the numbers of each edge for the pass over columns, ``moment`` for each part
     the sum of inputs times their gradients, minus that of outputs.
     """
-    x, polar, radial = targets
+    x, polar, radial = targets.vector, targets.polar, targets.radial
     start, target, weight, bounds = edges.start, edges.target, edges.weight, edges.bounds
     d = x.shape[1]
     for part in prange(len(bounds) - 1):
-        block = empty_block(d)
-        edge, difference, s, polar_i, polar_j = block
+        # Made here, so that the compiler knows that these arrays do not overlap.
+        edge, difference, s = np.empty(BLOCK, np.int64), np.empty((BLOCK, d)), np.empty(BLOCK)
+        polar_i, polar_j = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
+        block = EdgeBlock(edge, difference, s, polar_i, polar_j)
         step_u, step_difference, w = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
         by_weight, by_rho_i, by_rho_j = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
         turn_of_step, turn_of_difference = np.empty(BLOCK), np.empty(BLOCK)
@@ -163,8 +166,8 @@ def local_backward_columns(
     moment: Doubles,
 ) -> None:
     """Gradient by the sources, added to that of the targets where both are one set of nodes."""
-    y, polar, radial = sources
-    start, other, edge, bounds = columns
+    y, polar, radial = sources.vector, sources.polar, sources.radial
+    start, other, edge, bounds = columns.start, columns.other, columns.edge, columns.bounds
     d = x.shape[1]
     for part in prange(len(bounds) - 1):
         turn = np.empty((1, d))

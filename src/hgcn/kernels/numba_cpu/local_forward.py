@@ -11,8 +11,16 @@ import numpy as np
 from numba import prange
 
 from hgcn.compiled import compiled
-from hgcn.kernels.numba_cpu.edges import Edges, empty_block, load_edges
-from hgcn.kernels.numba_cpu.points import BLOCK, DECAY, GROWTH, INVERSE_LENGTH, SINH, Points
+from hgcn.kernels.numba_cpu.edges import EdgeBlock, Edges, load_edges
+from hgcn.kernels.numba_cpu.points import (
+    BLOCK,
+    COLUMNS,
+    DECAY,
+    GROWTH,
+    INVERSE_LENGTH,
+    SINH,
+    Points,
+)
 from hgcn.kernels.numba_cpu.scalars import kappa_of
 from hgcn.kernels.numba_cpu.translation_block import translate_block
 from hgcn.kernels.rows import Doubles, Floats
@@ -30,8 +38,10 @@ def local_forward(
     target, weight = edges.target, edges.weight
     d = x.shape[1]
     for part in prange(len(bounds) - 1):
-        block = empty_block(d)
-        edge, difference, s, polar_i, polar_j = block
+        # Made here, so that the compiler knows that these arrays do not overlap.
+        edge, difference, s = np.empty(BLOCK, np.int64), np.empty((BLOCK, d)), np.empty(BLOCK)
+        polar_i, polar_j = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
+        block = EdgeBlock(edge, difference, s, polar_i, polar_j)
         of_u, of_difference, along = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
         for first in range(bounds[part], bounds[part + 1], BLOCK):
             last = min(first + BLOCK, bounds[part + 1])

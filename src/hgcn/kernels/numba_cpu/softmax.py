@@ -51,8 +51,9 @@ class Scores(NamedTuple):
 @compiled(error_model="numpy", parallel=True)
 def attention_forward(scores: Scores, prior: Floats, rows: Rows, share: Floats) -> None:
     """share[e, h] = softmax of the scores over the row of e, each times the prior of its edge."""
-    left, right, shift, bias, vector, slope = scores
-    start, other, _, bounds = rows
+    left, right, shift, bias = scores.left, scores.right, scores.shift, scores.bias
+    vector, slope = scores.vector, scores.slope
+    start, other, bounds = rows.start, rows.other, rows.bounds
     heads, hidden = vector.shape
     for part in prange(len(bounds) - 1):
         mine, unit = np.empty(hidden, left.dtype), np.empty((1, hidden), left.dtype)
@@ -102,8 +103,9 @@ def attention_backward_rows(
     A unit is left + right where positive, so this splits into a sum over rows, which is taken
     here, and one over columns.
     """
-    left, right, shift, bias, vector, slope = scores
-    start, other, _, bounds = rows
+    left, right, shift, bias = scores.left, scores.right, scores.shift, scores.bias
+    vector, slope = scores.vector, scores.slope
+    start, other, bounds = rows.start, rows.other, rows.bounds
     heads, hidden = vector.shape
     for part in prange(len(bounds) - 1):
         mine, active = np.empty(hidden, left.dtype), np.empty(hidden, left.dtype)
@@ -139,8 +141,9 @@ def attention_backward_columns(
     scores: Scores, columns: Rows, grad_score: Floats, grad_right: Floats, grad_vector: Doubles
 ) -> None:
     """Gradient by ``right``, and the sums over columns of that by the vector."""
-    left, right, shift, bias, vector, slope = scores
-    start, other, edge, bounds = columns
+    left, right, shift, bias = scores.left, scores.right, scores.shift, scores.bias
+    vector, slope = scores.vector, scores.slope
+    start, other, edge, bounds = columns.start, columns.other, columns.edge, columns.bounds
     heads, hidden = vector.shape
     for part in prange(len(bounds) - 1):
         mine, active = np.empty(hidden, left.dtype), np.empty(hidden, left.dtype)

@@ -25,7 +25,7 @@ FEW = 8
 @compiled(error_model="numpy", parallel=True)
 def sum_over_rows(x: Floats, weight: Floats, rows: Rows, out: Floats) -> None:
     """out_i = sum of weight[edge] x_other over row i."""
-    start, other, edge, bounds = rows
+    start, other, edge, bounds = rows.start, rows.other, rows.edge, rows.bounds
     d = x.shape[1]
     for part in prange(len(bounds) - 1):
         total = np.empty(d, x.dtype)
@@ -46,7 +46,7 @@ def sum_into_few(x: Floats, weight: Floats, rows: Rows, out: Floats) -> None:
 
     Everything is read in order; ``out[part]`` should be small enough to stay near the processor.
     """
-    start, other, _, bounds = rows
+    start, other, bounds = rows.start, rows.other, rows.bounds
     d = x.shape[1]
     for part in prange(len(bounds) - 1):
         out[part] = 0
@@ -64,7 +64,7 @@ def sum_into_few(x: Floats, weight: Floats, rows: Rows, out: Floats) -> None:
 @compiled(error_model="numpy", parallel=True)
 def edge_products(x: Floats, y: Floats, rows: Rows, out: Floats) -> None:
     """out_e = x_i . y_j for the edges in the order of the rows."""
-    start, other, _, bounds = rows
+    start, other, bounds = rows.start, rows.other, rows.bounds
     for part in prange(len(bounds) - 1):
         for i in range(bounds[part], bounds[part + 1]):
             for e in range(start[i], start[i + 1]):
