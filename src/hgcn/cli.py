@@ -51,6 +51,8 @@ class Command(Protocol):
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line and return its exit code; argparse may exit on its own."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    # Read when torch starts. Threads that wait by spinning make a busy machine many times slower.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     try:
         return _run(words)
     except HGCNError as error:

@@ -9,6 +9,7 @@ Nothing happens at import. The cache is opened when a function is called for the
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import logging
@@ -55,13 +56,42 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
 def follow_torch() -> None:
     """Give Numba as many threads as torch has: more would fight with other workers for the cores.
 
-    To be called before each parallel function. Numba starts its threads at the first call and sets
-    OpenMP's number to all cores on the way, which is torch's number too: that is put back.
+    To be called before each parallel function. Within :func:`fixed_order` the number is that of the
+    context. Numba starts its threads at the first call and sets OpenMP's number to all cores on the
+    way, which is torch's number too: that is put back.
     """
     threads = torch.get_num_threads()
     most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
-    numba.set_num_threads(min(threads, most))
+    numba.set_num_threads(min(_kernel_threads[-1] if _kernel_threads else threads, most))
     _restore_once(threads)
+
+
+SMALL = 100_000
+"""Up to so many nodes and edges one thread is as fast as several, and disturbs nobody."""
+
+_kernel_threads: list[int] = []
+
+
+@contextlib.contextmanager
+def fixed_order(size: int) -> Iterator[None]:
+    """Within this context no result depends on the number of threads.
+
+    torch divides a sum among its threads, and the result depends on how; so it gets one thread.
+    Kernels divide their work into chunks whatever the number of threads: they keep as many as torch
+    had, if there is enough to do.
+
+    Args:
+        size: number of nodes and edges of the graph.
+    """
+    threads = torch.get_num_threads()
+    most = _kernel_threads[-1] if _kernel_threads else threads
+    _kernel_threads.append(most if size > SMALL else 1)
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        _kernel_threads.pop()
+        torch.set_num_threads(threads)
 
 
 def compiled_sources(package: Path = PACKAGE) -> list[Path]:

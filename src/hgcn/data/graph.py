@@ -110,6 +110,11 @@ class Graph:
         return int((source <= target).sum())
 
     @property
+    def size(self) -> int:
+        """Number of nodes and of columns of ``edge_index``: what a pass over the graph costs."""
+        return self.num_nodes + self.edge_index.shape[1]
+
+    @property
     def num_features(self) -> int:
         """Number of columns of ``x``; 0 without features."""
         return 0 if self.x is None else self.x.shape[1]

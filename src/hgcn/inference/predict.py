@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from hgcn.compiled import fixed_order
 from hgcn.data.graph import Graph
 from hgcn.errors import GraphError
 from hgcn.inference.trained import Trained, embedding_layers, id_column
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 def class_probabilities(trained: Trained, graph: Graph) -> Tensor:
     """Probabilities ``[N, classes]`` of the classes of all nodes."""
     z = embedding_layers(trained, graph)[-1].to(trained.config.device)
-    return trained.predictor.classes(z).softmax(-1).cpu()
+    with fixed_order(graph.size):
+        return trained.predictor.classes(z).softmax(-1).cpu()
 
 
 def class_table(trained: Trained, graph: Graph) -> pl.DataFrame:
@@ -56,7 +58,8 @@ def link_probabilities(trained: Trained, pairs: Any, graph: Graph) -> Tensor:
             f"as pair {int(wrong[0])}."
         )
     z = embedding_layers(trained, graph)[-1].to(trained.config.device)
-    return trained.predictor.links(z, pairs.to(z.device)).sigmoid().cpu()
+    with fixed_order(graph.size):
+        return trained.predictor.links(z, pairs.to(z.device)).sigmoid().cpu()
 
 
 def known_classes(trained: Trained, graph: Graph) -> Tensor:

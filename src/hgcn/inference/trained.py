@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from hgcn.compiled import fixed_order
 from hgcn.config import Config
 from hgcn.data.graph import Graph
 from hgcn.inference.feature_map import FeatureMap
@@ -60,7 +61,8 @@ def embedding_layers(trained: Trained, graph: Graph) -> list[Tensor]:
     if weight is not None:
         weight = weight.to(device=device, dtype=dtype)
     encoder = trained.predictor.eval().encoder
-    layers = [z.cpu() for z in encoder.encode_layers(x, graph.edge_index.to(device), weight)]
+    with fixed_order(graph.size):
+        layers = [z.cpu() for z in encoder.encode_layers(x, graph.edge_index.to(device), weight)]
     trained._kept["layers"] = weakref.ref(graph), stamp, layers
     return list(layers)
 

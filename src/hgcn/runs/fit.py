@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Unpack
 
+from hgcn.compiled import fixed_order
 from hgcn.config import Config, check_names, read_toml
 from hgcn.data import as_graph
 from hgcn.errors import RunError
@@ -123,22 +124,24 @@ def run_problem(
     start = time.perf_counter()
     graph, config = problem.graph, problem.config
     predictor = problem.predictor()
-    task = problem.task(predictor)
-    checkpoint = None if folder is None else Checkpoint(folder, problem)
-    state = train(
-        task,
-        on_epoch=on_epoch,
-        resume=None if checkpoint is None else checkpoint.restore,
-        checkpoint=None if checkpoint is None else checkpoint.store,
-    )
-    seconds = time.perf_counter() - start
+    with fixed_order(graph.size):
+        task = problem.task(predictor)
+        checkpoint = None if folder is None else Checkpoint(folder, problem)
+        state = train(
+            task,
+            on_epoch=on_epoch,
+            resume=None if checkpoint is None else checkpoint.restore,
+            checkpoint=None if checkpoint is None else checkpoint.store,
+        )
+        seconds = time.perf_counter() - start
+        scores = {part: task.metrics(part) for part in parts}
     metrics = {
         "task": config.task,
         "model": config.model,
         "source": config.source or graph.name,
         "preset": preset_name,
         "select": task.select,
-        **{part: task.metrics(part) for part in parts},
+        **scores,
         "best_epoch": state.best.epoch,
         "epochs": state.epoch,
         "stopped": state.stopped,

@@ -1,16 +1,43 @@
-"""Rows of a matrix by number, with the faster of torch's ways in each pass on the CPU."""
+"""Rows of a matrix by number, and the sum of their gradients in a fixed order."""
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
+from numba import prange
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
+from hgcn.compiled import compiled, follow_torch
+from hgcn.kernels.numba_cpu.tensors import array
+from hgcn.kernels.rows import Floats, Rows, sorted_rows
+
+
+@compiled(error_model="numpy", parallel=True)
+def sum_by_row(grad: Floats, rows: Rows, out: Floats) -> None:
+    """out_i = sum of the rows of ``grad`` that belong to row i, in the order they have there."""
+    start, taken, bounds = rows.start, rows.edge, rows.bounds
+    d = grad.shape[1]
+    for chunk in prange(len(bounds) - 1):
+        total = np.empty(d, grad.dtype)
+        for i in range(bounds[chunk], bounds[chunk + 1]):
+            total[:] = 0
+            for position in range(start[i], start[i + 1]):
+                for k in range(d):
+                    total[k] += grad[taken[position], k]
+            for k in range(d):
+                out[i, k] = total[k]
+
 
 class GatherRows(torch.autograd.Function):
-    """``z[ids]`` for a matrix z and a list of row numbers."""
+    """``z[ids]`` for a matrix z and a list of row numbers.
+
+    A row may be taken many times, and its gradients are added one after the other, in the order of
+    the list. torch's own sum (``index_put_`` with ``accumulate``) adds them in the order in which
+    its threads arrive, which is another one each time.
+    """
 
     @staticmethod
     def forward(ctx: Any, z: Tensor, ids: Tensor) -> Tensor:
@@ -24,4 +51,9 @@ class GatherRows(torch.autograd.Function):
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Each row of the gradient added to the row it was taken from."""
         (ids,) = ctx.saved_tensors
-        return grad_out.new_zeros(ctx.shape).index_put_((ids,), grad_out, accumulate=True), None
+        follow_torch()
+        numbers = array(ids)
+        out = grad_out.new_empty(ctx.shape)
+        rows = sorted_rows(numbers, numbers, len(out))
+        sum_by_row(array(grad_out), rows, out.numpy())
+        return out, None
