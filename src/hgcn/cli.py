@@ -65,6 +65,28 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # when it flushes stdout at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception as error:
+        if os.environ.get("HGCN_TRACEBACK"):
+            raise
+        say_error(_explain(error))
+        return FAILED
+
+
+def _explain(error: Exception) -> str:
+    """What to say of an error that no command foresaw."""
+    text = str(error) or type(error).__name__
+    if isinstance(error, OSError):
+        where = f" ({error.filename})" if error.filename else ""
+        return f"Expected to read or write a file, but: {error.strerror or error}{where}."
+    if isinstance(error, MemoryError) or "allocate memory" in text or "out of memory" in text:
+        return (
+            "There is not enough memory for this. Try a smaller `dim`, fewer `negatives` or "
+            "features, or a smaller graph."
+        )
+    return (
+        f"A fault of hgcn: {type(error).__name__}: {text.splitlines()[0]}. Please report it, with "
+        "what HGCN_TRACEBACK=1 shows."
+    )
 
 
 def say_error(message: str) -> None:

@@ -29,6 +29,9 @@ examples:
   hgcn train --resume runs/flat           go on after an interruption
 """
 
+GUESS = 0.01
+"""So much above guessing is luck."""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare arguments."""
@@ -64,14 +67,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _explained(folder: Path) -> Iterator[None]:
-    """Say what Ctrl-C left behind, if it came too early for a result."""
+    """Say what Ctrl-C left behind, if there is no table of results to say it."""
     try:
         yield
     except KeyboardInterrupt:
-        left = " There is no result yet."
-        if (folder / "config.toml").exists():
-            left += f" Go on with: hgcn train --resume {folder}"
-        sys.stderr.write(f"hgcn: interrupted before the first validation.{left}\n")
+        if (folder / "environment.json").exists():
+            left = f"The run in {folder} is complete, but for its page perhaps."
+        elif (folder / "config.toml").exists():
+            left = f"There is no result yet. Go on with: hgcn train --resume {folder}"
+        else:
+            left = "There is no result yet."
+        sys.stderr.write(f"hgcn: interrupted. {left}\n")
         raise
 
 
@@ -129,4 +135,25 @@ def _show(metrics: dict[str, Any], folder: Path, quiet: bool) -> None:
             notes.append("curvature " + " ".join(f"-{c:.3g}" for c in metrics["curvatures"]))
         notes.append(duration(metrics["seconds"]))
     console.print("* picked the epoch.  " + "; ".join(notes) + ".", highlight=False)
+    for warning in _warnings(metrics):
+        console.print(warning, style="yellow", highlight=False, soft_wrap=True)
     console.print(f"Run folder: {folder}", highlight=False, soft_wrap=True)
+
+
+def _warnings(metrics: dict[str, Any]) -> Iterator[str]:
+    """What a reader of the table must know: how training ended, and that nothing was learnt."""
+    stopped = metrics.get("stopped", "patience")
+    if stopped == "interrupted":
+        yield f"Interrupted after epoch {metrics['epochs']}; these are the scores of the best epoch."
+    elif stopped not in ("patience", "epochs"):
+        yield (
+            f"Training diverged: {stopped} These are the scores of the best epoch before. Try a "
+            "smaller --lr."
+        )
+    select, guessing = metrics["select"], metrics.get("guessing", {}).get("val")
+    if guessing is not None and metrics["val"][select] <= guessing[select] + GUESS:
+        yield (
+            f"No better than guessing: a prediction that is the same for everything has a "
+            f"validation score of {100 * guessing[select]:.2f}. Try other features, another "
+            "--model, or a smaller --lr."
+        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import time
 from pathlib import Path
@@ -21,8 +22,7 @@ class Checkpoint:
     """The state of a training in its run folder.
 
     Args:
-        path: the run folder. It is made here, not before: settings that no network can be built
-            from leave no folder behind.
+        path: the run folder, which is there.
         problem: what is trained.
     """
 
@@ -34,22 +34,23 @@ class Checkpoint:
             "settings": problem.config.to_toml(),
         }
         self.last = time.monotonic()
-        folder.begin(path, problem.config)
 
     def store(self, state: State) -> None:
         """Write the state, if it is time for that."""
         if time.monotonic() - self.last < CHECKPOINT_SECONDS:
             return
         # The history first: rows after the stored epoch are dropped when it is read again.
-        files.write_text(self.history, folder.history_csv(state.history))
-        write_tree(self.file, {**self.about, "state": state.to_tree()})
+        history = folder.history_csv(state.history)
+        files.write_text(self.history, history)
+        tree = {**self.about, "state": state.to_tree(), "history": _digest(history)}
+        write_tree(self.file, tree, sealed=True)
         self.last = time.monotonic()
 
     def restore(self, state: State) -> None:
         """Set the state to the one that is stored, if there is one."""
         if not self.file.exists():
             return
-        tree = read_tree(self.file)
+        tree = read_tree(self.file, sealed=True)
         for name, value in self.about.items():
             if not isinstance(tree, dict) or tree.get(name) != value:
                 raise RunError(
@@ -64,10 +65,24 @@ class Checkpoint:
             ) from error
         rows = folder.read_history(self.history)
         state.history = [row for row in rows if row["epoch"] <= state.epoch]
+        if _digest(folder.history_csv(state.history)) != tree["history"]:
+            raise RunError(
+                f"Expected {self.history} as the run left it, but it was changed or truncated "
+                "since. Start a new run."
+            )
 
     def remove(self) -> None:
-        """Remove the stored state, and parts of one that a killed process may have left."""
-        self.file.unlink(missing_ok=True)
-        for file in (self.file, self.history):
-            for part in file.parent.glob(f".{file.name}.*"):
-                part.unlink(missing_ok=True)
+        """Remove the stored state."""
+        remove_checkpoint(self.file.parent)
+
+
+def remove_checkpoint(path: Path) -> None:
+    """Remove the stored state of a run folder, and temporary files of a process that was killed."""
+    (path / folder.RESUME).unlink(missing_ok=True)
+    for name in (folder.RESUME, *folder.SEALED, folder.EMBEDDINGS, folder.ENVIRONMENT, folder.PAGE):
+        for temporary in path.glob(f".{name}.*"):
+            temporary.unlink(missing_ok=True)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -13,12 +14,13 @@ from hgcn.config import Config, check_names, read_toml
 from hgcn.data import as_graph
 from hgcn.errors import RunError
 from hgcn.runs import folder as run_folder
-from hgcn.runs.checkpoint import Checkpoint
+from hgcn.runs.checkpoint import Checkpoint, remove_checkpoint
 from hgcn.runs.run import Run
 from hgcn.settings import Settings
-from hgcn.training.loop import Progress, train
+from hgcn.training.loop import Progress, State, train
 from hgcn.training.presets import preset
 from hgcn.training.problem import Problem, choose, load_graph
+from hgcn.training.task import Task
 
 
 def fit(
@@ -75,7 +77,7 @@ def resume(
     """
     folder = Path(path)
     if (folder / run_folder.ENVIRONMENT).exists():
-        raise RunError(f"The run in {folder} is finished: there is nothing to resume.")
+        return _finish_page(folder, data)
     if not (folder / run_folder.CONFIG).is_file():
         raise RunError(f"Expected a run folder to resume, but {folder} has no config.toml.")
     config = Config(**read_toml(folder / run_folder.CONFIG))
@@ -85,6 +87,24 @@ def resume(
     name = preset(config.source, {"task": config.task, "model": config.model})[0]
     problem = Problem(graph, config)
     return run_problem(problem, folder=folder, on_epoch=on_epoch, preset_name=name)
+
+
+def _finish_page(folder: Path, data: Any) -> Run:
+    """A finished run that was killed before its page was written; an error if nothing is missing.
+
+    What a killed process left of the state of training goes too.
+    """
+    finished = run_folder.load_run(folder)
+    if data is not None:
+        finished._kept["graph"] = as_graph(data)
+    from hgcn.runs.pictures import MOST_NODES_AT_ONCE
+
+    if (folder / run_folder.PAGE).exists() or finished.num_nodes > MOST_NODES_AT_ONCE:
+        raise RunError(f"The run in {folder} is finished: there is nothing to resume.")
+    with run_folder.claimed(folder, finished.config):
+        remove_checkpoint(folder)
+        _draw(finished, folder)
+    return finished
 
 
 def settle(source: str | None, given: Mapping[str, Any]) -> tuple[Config, str]:
@@ -122,19 +142,42 @@ def run_problem(
         parts: which parts to evaluate on.
     """
     start = time.perf_counter()
-    graph, config = problem.graph, problem.config
     predictor = problem.predictor()
-    with fixed_order(graph.size):
-        task = problem.task(predictor)
-        checkpoint = None if folder is None else Checkpoint(folder, problem)
-        state = train(
-            task,
-            on_epoch=on_epoch,
-            resume=None if checkpoint is None else checkpoint.restore,
-            checkpoint=None if checkpoint is None else checkpoint.store,
-        )
-        seconds = time.perf_counter() - start
-        scores = {part: task.metrics(part) for part in parts}
+    with ExitStack() as held:
+        with fixed_order(problem.graph.size):
+            task = problem.task(predictor)
+            # Only now: settings that no network can be built from leave no folder behind.
+            checkpoint = None
+            if folder is not None:
+                held.enter_context(run_folder.claimed(folder, problem.config))
+                checkpoint = Checkpoint(folder, problem)
+            state = train(
+                task,
+                on_epoch=on_epoch,
+                resume=None if checkpoint is None else checkpoint.restore,
+                checkpoint=None if checkpoint is None else checkpoint.store,
+            )
+            seconds = time.perf_counter() - start
+            scores: dict[str, Any] = {part: task.metrics(part) for part in parts}
+            scores["guessing"] = {part: {task.select: task.guess(part)} for part in parts}
+        run = _record(problem, task, state, scores, seconds, preset_name)
+        if folder is not None and checkpoint is not None:
+            run_folder.finish(run, folder)
+            checkpoint.remove()
+            _draw(run, folder)
+    return run
+
+
+def _record(
+    problem: Problem,
+    task: Task,
+    state: State,
+    scores: dict[str, Any],
+    seconds: float,
+    preset_name: str,
+) -> Run:
+    """The run of a training that has come to its end."""
+    graph, config, predictor = problem.graph, problem.config, task.predictor
     metrics = {
         "task": config.task,
         "model": config.model,
@@ -150,7 +193,7 @@ def run_problem(
         "seed": config.seed,
         "seconds": round(seconds, 2),
     }
-    run = Run(
+    return Run(
         config=config,
         metrics=metrics,
         history=state.history,
@@ -161,11 +204,6 @@ def run_problem(
         environment=run_folder.describe_environment(graph, seconds),
         _kept={"graph": graph},
     )
-    if folder is not None and checkpoint is not None:
-        run_folder.finish(run, folder)
-        checkpoint.remove()
-        _draw(run, folder)
-    return run
 
 
 def _draw(run: Run, folder: Path) -> None:

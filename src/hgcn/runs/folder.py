@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from hgcn.config import Config, read_toml
 from hgcn.data.graph import Graph
 from hgcn.errors import HGCNError, RunError
 from hgcn.inference.feature_map import FeatureMap
+from hgcn.locks import locked_or
 from hgcn.models.predictor import Predictor
 from hgcn.runs.run import Run
 from hgcn.runs.trees import read_tree, write_tree
@@ -26,18 +29,30 @@ from hgcn.training.problem import has_device
 FORMAT = 1
 CONFIG, HISTORY, METRICS = "config.toml", "history.csv", "metrics.json"
 MODEL, EMBEDDINGS, ENVIRONMENT = "model.safetensors", "embeddings.parquet", "environment.json"
-RESUME, PAGE = "resume.safetensors", "disk.html"
+RESUME, PAGE, LOCK = "resume.safetensors", "disk.html", ".lock"
 SEALED = (CONFIG, METRICS, HISTORY, MODEL)
 """Files whose checksums are in environment.json."""
 PACKAGES = ("torch", "torch_geometric", "numba", "numpy", "scikit-learn", "geoopt")
 """Packages whose versions are in environment.json."""
 
 
-def begin(path: Path, config: Config) -> None:
-    """Make the folder of a run, with its settings; those of a run to be resumed stay."""
+@contextmanager
+def claimed(path: Path, config: Config) -> Iterator[None]:
+    """Make the folder of a run, with its settings, and hold it: one process writes to a folder.
+
+    The settings of a run to be resumed stay.
+    """
     files.make_folder(path)
-    if not (path / CONFIG).exists():
-        files.write_text(path / CONFIG, config.to_toml())
+    busy = RunError(f"Another process is writing to {path}. Wait for it, or choose another folder.")
+    lock = path / LOCK
+    with locked_or(lock, busy):
+        if not (path / CONFIG).exists():
+            files.write_text(path / CONFIG, config.to_toml())
+        try:
+            yield
+        finally:
+            with contextlib.suppress(OSError):  # some systems keep a file that is open
+                lock.unlink()
 
 
 def finish(run: Run, path: Path) -> None:

@@ -2,42 +2,60 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from hgcn import files
 from hgcn.errors import RunError
 
 
-def write_tree(path: Path, tree: Any) -> None:
+def write_tree(path: Path, tree: Any, *, sealed: bool = False) -> None:
     """Store dictionaries and lists of tensors, numbers and strings in one safetensors file.
 
-    The tensors are the file's tensors; the rest is JSON in its header.
+    The tensors are the file's tensors; the rest is JSON in its header. A sealed file has a checksum
+    of its content in the header, too.
     """
     from safetensors.torch import save
 
     tensors: dict[str, Tensor] = {}
-    outline = _outline(tree, "", tensors)
-    files.write_bytes(path, save(tensors, metadata={"tree": json.dumps(outline)}))
+    outline = json.dumps(_outline(tree, "", tensors))
+    metadata = {"tree": outline}
+    if sealed:
+        metadata["sha256"] = _checksum(outline, tensors)
+    files.write_bytes(path, save(tensors, metadata=metadata))
 
 
-def read_tree(path: Path) -> Any:
+def read_tree(path: Path, *, sealed: bool = False) -> Any:
     """What :func:`write_tree` stored. Nothing in the file is ever executed."""
     from safetensors import SafetensorError, safe_open
 
     try:
         with safe_open(path, framework="pt") as file:
-            outline = json.loads((file.metadata() or {})["tree"])
-            return _fill(outline, {name: file.get_tensor(name) for name in file.keys()})  # noqa: SIM118
+            metadata = file.metadata() or {}
+            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+        if sealed and metadata["sha256"] != _checksum(metadata["tree"], tensors):
+            raise ValueError("its checksum does not fit")
+        return _fill(json.loads(metadata["tree"]), tensors)
     except OSError as error:
         raise RunError(f"Expected to read {path}, but: {error.strerror or error}.") from error
-    except (SafetensorError, LookupError, TypeError, ValueError) as error:
+    except (SafetensorError, LookupError, TypeError, ValueError, RecursionError) as error:
         raise RunError(
             f"Expected {path} to be a whole file of hgcn, got a truncated or foreign one: {error}."
         ) from error
+
+
+def _checksum(outline: str, tensors: dict[str, Tensor]) -> str:
+    digest = hashlib.sha256(outline.encode())
+    for name in sorted(tensors):
+        value = tensors[name]
+        digest.update(f"{name}{value.dtype}{list(value.shape)}".encode())
+        digest.update(value.contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
 
 
 def _outline(tree: Any, name: str, tensors: dict[str, Tensor]) -> Any:

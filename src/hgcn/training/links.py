@@ -183,6 +183,11 @@ class LinkTask(Task):
         logits = self.predictor.links(z, torch.cat((positives, negatives), dim=1))
         return logits[: positives.shape[1]], logits[positives.shape[1] :]
 
+    @classmethod
+    def constants(cls, first: Tensor, second: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Equal logits for edges and other pairs."""
+        yield torch.zeros_like(first), torch.zeros_like(second)
+
     def metrics(self, part: str) -> dict[str, float]:
         """ROC AUC, average precision, hits@k and MRR."""
         return link_metrics(*self.outputs(part))

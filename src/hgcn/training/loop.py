@@ -207,12 +207,14 @@ def _step(task: Task, state: State, epoch: int, batch: Any) -> float:
     state.optimizer.zero_grad()
     loss = task.loss(batch)
     torch.autograd.backward(loss)
-    if clip:
-        nn.utils.clip_grad_norm_(state.predictor.parameters(), clip)
-    state.optimizer.step()
     value = float(loss.detach())
     if not math.isfinite(value):
         raise DivergenceError(f"The loss is {value} in epoch {epoch}.")
+    if clip:
+        norm = float(nn.utils.clip_grad_norm_(state.predictor.parameters(), clip))
+        if not math.isfinite(norm):
+            raise DivergenceError(f"The norm of the gradient is {norm} in epoch {epoch}.")
+    state.optimizer.step()
     return value
 
 

@@ -201,6 +201,14 @@ class NodeTask(Task):
         chosen = self._parts[part]
         return self.predictor.classes(self._embed(chosen.seen)[chosen.nodes]), chosen.classes
 
+    @classmethod
+    def constants(cls, first: Tensor, second: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Each class for all nodes."""
+        for k in range(first.shape[1]):
+            constant = torch.zeros_like(first)
+            constant[:, k] = 1
+            yield constant, second
+
     def metrics(self, part: str) -> dict[str, float]:
         """Accuracy, F1 and macro F1."""
         return node_metrics(*self.outputs(part))

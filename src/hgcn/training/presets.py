@@ -40,7 +40,7 @@ def preset(source: object, settings: Mapping[str, Any]) -> tuple[str, dict[str, 
         chosen = {"task": task, "model": model, **chosen}
         epochs = settings.get("epochs")
         if isinstance(epochs, int) and chosen.get("pretrain", 0) >= epochs:
-            del chosen["pretrain"]  # a warm-up is for longer runs
+            chosen.pop("pretrain", None)  # a warm-up is for longer runs
         return f"{source}-{task}-{model}", chosen
     return "", {}
 

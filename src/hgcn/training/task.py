@@ -171,6 +171,16 @@ class Task(ABC):
             self._kept = seen, stamp, z
         return self._kept[2]
 
+    def guess(self, part: str) -> float:
+        """The selected score of the best prediction that says the same of everything."""
+        score, outputs = self.scores[self.select], self.outputs(part)
+        return max(finite_score(score, *same) for same in self.constants(*outputs))
+
+    @classmethod
+    @abstractmethod
+    def constants(cls, first: Tensor, second: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Outputs of predictions that say the same of everything, from those of a network."""
+
     def score(self, part: str) -> float:
         """The score that picks the best epoch; higher is better."""
         return finite_score(self.scores[self.select], *self.outputs(part))

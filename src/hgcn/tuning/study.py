@@ -8,12 +8,12 @@ from typing import Any
 
 import optuna
 from optuna.samplers import BaseSampler, TPESampler
-from optuna.storages.journal import JournalFileBackend
 from optuna.trial import FrozenTrial, TrialState
 
 from hgcn.config import Config
 from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError, RunError
+from hgcn.tuning.journal import Journal
 from hgcn.tuning.space import SearchSpace
 
 FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
@@ -92,7 +92,7 @@ def _storage(where: str | None) -> optuna.storages.BaseStorage:
     try:
         if "://" in where:
             return optuna.storages.RDBStorage(where)
-        return optuna.storages.JournalStorage(JournalFileBackend(where))
+        return optuna.storages.JournalStorage(Journal(where))
     except OSError as error:
         raise RunError(f"Expected to write {where}, but: {error.strerror or error}.") from error
     except ImportError as error:

@@ -12,13 +12,14 @@ import hashlib
 import html
 import json
 import re
-from importlib.resources import files
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
+from hgcn import files
 from hgcn.errors import DataError
 from hgcn.geometry.normal import saturate
 from hgcn.scenes.scene import Categories, Column, Layer, Scene
@@ -44,11 +45,7 @@ _SCRIPTS = (
 def write_page(path: str | Path, *scenes: Scene) -> Path:
     """Write the page of one scene, or of two side by side, and return its path."""
     path = Path(path)
-    text = render_page(*scenes)
-    try:
-        path.write_text(text, encoding="utf-8", newline="\n")
-    except OSError as error:
-        raise DataError(f"Expected to write the page to {path}, got: {error.strerror}.") from error
+    files.write_text(path, render_page(*scenes))
     return path
 
 
@@ -56,7 +53,7 @@ def render_page(*scenes: Scene) -> str:
     """The page as text: HTML that opens by double click and needs nothing else."""
     if len(scenes) not in (1, 2):
         raise DataError(f"Expected one scene, or two to compare, got {len(scenes)}.")
-    assets = files("hgcn.viewer") / "assets"
+    assets = resources.files("hgcn.viewer") / "assets"
 
     def asset(name: str) -> str:
         return (assets / name).read_text(encoding="utf-8")

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 
 import hgcn.data.datasets.download as module
-from hgcn.data.datasets.download import cache_folder, download, locked
+from hgcn.data.datasets.download import cache_folder, download
+from hgcn.locks import locked
 from hgcn.errors import DataError
 
 CONTENT = np.random.default_rng(0).bytes(300_000)

@@ -14,9 +14,9 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import IO
 
 from hgcn.errors import DataError
+from hgcn.locks import locked
 
 CHUNK = 1 << 16
 # Answers that another try may change; any other 4xx or 5xx is final.
@@ -190,30 +190,3 @@ def writable(folder: Path) -> Iterator[None]:
             f"Expected to write in the folder {folder}, got: {error.strerror or error}. "
             "Set HGCN_CACHE to a folder with room that you may write in."
         ) from error
-
-
-@contextlib.contextmanager
-def locked(path: Path) -> Iterator[None]:
-    """Hold a file lock, waiting for it as needed; the system drops it when a process dies."""
-    with path.open("a+b") as file:
-        _lock(file)
-        yield
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(file: IO[bytes]) -> None:
-        file.seek(0)
-        while True:
-            try:
-                msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
-                return
-            except OSError:  # it gives up after ten seconds
-                continue
-
-else:
-    import fcntl
-
-    def _lock(file: IO[bytes]) -> None:
-        fcntl.flock(file, fcntl.LOCK_EX)

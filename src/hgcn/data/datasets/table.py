@@ -10,13 +10,14 @@ from pathlib import Path
 import numpy as np
 
 from hgcn.data.datasets.dataset import Dataset, Datasets
-from hgcn.data.datasets.download import cache_folder, download, locked, writable
+from hgcn.data.datasets.download import cache_folder, download, writable
 from hgcn.data.datasets.folder import write_folder
 from hgcn.data.datasets.simulate import RATIOS, disease, disease_m
 from hgcn.data.graph import Graph
 from hgcn.data.reading.arrays import load_array
 from hgcn.data.reading.folder import folder_fields, holds_edges
 from hgcn.errors import DataError
+from hgcn.locks import locked
 from hgcn.text import one_of
 
 SOURCES = Path(__file__).with_name("sources.toml")
