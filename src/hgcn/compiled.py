@@ -94,7 +94,8 @@ def _imported(source: str, package: Path) -> Iterator[Path]:
 def source_stamp() -> str | None:
     """A hash of :func:`compiled_sources`, or None if a file changed after it was imported.
 
-    The code in memory is then not that of the files, and must not be kept under their name.
+    In that case the code in memory is not that of the files, and must not be stored under their
+    hash.
     """
     total = hashlib.sha256()
     for path in compiled_sources():
@@ -110,7 +111,7 @@ _seen: dict[Path, tuple[int, int]] = {}
 
 
 def _changed_since_import(path: Path) -> bool:
-    """Whether a file is another one than when this function was first asked about it."""
+    """Whether a file has changed since the first call of this function for it."""
     if not path.is_file():  # a function typed at a prompt
         return False
     status = path.stat()

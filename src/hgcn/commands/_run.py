@@ -1,4 +1,4 @@
-"""What the commands that use a trained run share: the run, another graph, tables of results."""
+"""Arguments and tables shared by the commands that use a trained run."""
 
 from __future__ import annotations
 

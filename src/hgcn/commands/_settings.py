@@ -1,4 +1,4 @@
-"""Settings as flags: one for each field of the configuration, which alone declares them."""
+"""Settings as flags: one flag for each field of `Config`, which alone declares settings."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
 def given_settings(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings that flags were given for.
 
-    What is no number where one is expected stays text: the configuration refuses it, together with
-    everything else that is wrong.
+    Text where a number is expected stays text: `Config` refuses it, together with everything else
+    that is wrong.
     """
     given: dict[str, Any] = {}
     for name, text in vars(arguments).items():
@@ -76,7 +76,7 @@ def source_and_settings(
 
 
 def above_zero(flag: str, text: str) -> int:
-    """The whole number of a flag that must be above 0."""
+    """The value of a flag that must be a whole number above 0."""
     try:
         number = int(text)
     except ValueError:

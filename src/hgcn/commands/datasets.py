@@ -1,4 +1,4 @@
-"""``hgcn datasets``: what there is, and what is here."""
+"""``hgcn datasets``: the table of data sets, and which of them are on this machine."""
 
 from __future__ import annotations
 

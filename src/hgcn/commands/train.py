@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _explained(folder: Path) -> Iterator[None]:
-    """Say what Ctrl-C left behind, if it came too early for a result."""
+    """Tell the user how to go on, if Ctrl-C came too early for a result."""
     try:
         yield
     except KeyboardInterrupt:

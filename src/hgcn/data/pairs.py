@@ -1,8 +1,8 @@
 """Pairs of nodes as single integers, which can be sorted, compared and searched.
 
 The pair ``(i, j)`` of a graph of ``n`` nodes has the key ``i * n + j``. Keys are in the order of
-their pairs: first by ``i``, then by ``j``. All functions take tensors and NumPy arrays, and give
-back what they were given.
+their pairs: first by ``i``, then by ``j``. All functions take tensors or NumPy arrays, and return
+the same type.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Downloads that survive broken lines: resumed, checked, and complete or not there at all."""
+"""Downloads that survive broken connections: resumed, checked, and whole or not there."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ PASSING = {408, 425, 429, 500, 502, 503, 504}
 
 
 class _Broken(Exception):
-    """The line broke; what has arrived is kept and another try may bring the rest."""
+    """The connection broke; the bytes that arrived are kept, and another try may bring the rest."""
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept: ``HGCN_CACHE``, else ``hgcn`` in the user's cache folder."""
+    """The folder of downloads: ``HGCN_CACHE``, else ``hgcn`` in the user's cache folder."""
     if own := os.environ.get("HGCN_CACHE"):
         return Path(own).expanduser()
     if sys.platform == "win32":
@@ -56,10 +56,10 @@ def download(
 
     Args:
         url: the address, http or https.
-        path: where the file shall be; folders are made as needed.
+        path: the file to write; folders are made as needed.
         sha256: the expected checksum, in hexadecimal.
-        timeout: seconds without a byte after which the line counts as broken.
-        tries: how often in all to connect.
+        timeout: seconds without a byte after which the connection counts as broken.
+        tries: number of attempts to connect, the first included.
         wait: seconds to wait before the second try, doubled before each further one.
         progress: show a bar, where the terminal can.
     """
@@ -70,7 +70,7 @@ def download(
         resumed = part.is_file() and part.stat().st_size > 0
         _complete(url, part, timeout=timeout, tries=tries, wait=wait, progress=progress)
         if resumed and _digest(part) != sha256:
-            # What was left from an earlier call may be rubbish: once more, from the start.
+            # The file left by an earlier call may be damaged: once more, from the start.
             part.unlink()
             _complete(url, part, timeout=timeout, tries=tries, wait=wait, progress=progress)
         found = _digest(part)
@@ -116,7 +116,7 @@ def _receive(url: str, part: Path, timeout: float, advance: Callable[[int, int],
         with error:
             if (
                 error.code == 416 and start
-            ):  # nothing beyond what we have, or a part of another file
+            ):  # the server has no more bytes, or the partial file is of another file
                 part.unlink()
                 raise _Broken("an unfit partial file") from error
             if error.code in PASSING:
