@@ -27,7 +27,7 @@ def worker_pool(
     Args:
         workers: number of processes.
         prepare: called once in each process.
-        arguments: arguments of ``prepare``; locks and events must be made by :func:`process_context`.
+        arguments: arguments of ``prepare``; locks and events come from :func:`process_context`.
     """
     return ProcessPoolExecutor(
         workers, process_context(), initializer=_start, initargs=(prepare, arguments)

@@ -32,7 +32,7 @@ class Run(Trained):
         metrics: scores of the best epoch on validation and test, and how training went.
         history: one row for each validation.
         predictor: the network, with the weights of the best epoch.
-        features: how features of a graph become input of the network.
+        features: the map from features of a graph to input of the network.
         class_names: names of the classes, for the task "node".
         environment: versions, and checksums of data and files.
     """

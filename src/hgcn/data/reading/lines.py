@@ -127,8 +127,6 @@ def read_bytes(path: Path) -> bytes:
         )
     if not data.strip():
         raise DataError(f"Expected a table, got an empty file ({path}).")
-    if data.count(b"\r") != data.count(
-        b"\r\n"
-    ):  # line ends of old Macs, which polars does not know
+    if data.count(b"\r") != data.count(b"\r\n"):  # line ends of old Macs
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return data.rstrip(b"\r\n") + b"\n" if data.endswith((b"\n\n", b"\r\n\r\n")) else data

@@ -44,10 +44,10 @@ def read(
 
     Args:
         source: an edge list (``.csv``, ``.tsv``, ``.txt``, ``.parquet``, or a :class:`Table` if
-            the path alone does not say enough), a folder with an ``edges.csv``, a GraphML, GML or JSON
-            (node-link) file, a NetworkX graph, a SciPy sparse adjacency matrix, a PyG ``Data``, an
-            ``edge_index`` of shape ``[2, E]``, a tuple of two or three arrays (ids of sources, ids of
-            targets, weights), or a list of such sources: many graphs at once.
+            the path alone does not say enough), a folder with an ``edges.csv``, a GraphML, GML or
+            JSON (node-link) file, a NetworkX graph, a SciPy sparse adjacency matrix, a PyG
+            ``Data``, an ``edge_index`` of shape ``[2, E]``, a tuple of two or three arrays (ids of
+            sources, ids of targets, weights), or a list of such sources: many graphs at once.
         nodes: a table of nodes, its first column the id. Columns that are neither features nor
             labels nor graph ids are kept in ``columns``.
         features: columns of ``nodes``, or a table of which every other column is a feature, or

@@ -36,7 +36,8 @@ class LinkPart:
         messages: edges on which messages may travel, as an ``edge_index``.
         message_weight: their weights, where the graph has weights.
         positives: edges to be predicted, each once, ``[2, M]``.
-        negatives: pairs without an edge, to be told from the positives; None in training, which draws new ones.
+        negatives: pairs without an edge, to be told from the positives; None in training, which
+            draws new ones.
         nodes: the nodes of the part's own graphs, sorted; None if all parts are of one graph.
     """
 
@@ -77,7 +78,7 @@ class LinkSplit:
 def links_of_one_graph(
     graph: Graph, shares: Sequence[float], generator: np.random.Generator
 ) -> LinkSplit:
-    """The split of one graph: edges drawn at random; all parts have the training edges as messages."""
+    """The split of one graph: edges drawn at random; messages are the training edges."""
     edges = _EdgePairs(graph)
     part = torch.full((edges.pairs.shape[1],), UNUSED)
     sizes = part_sizes(len(part), shares, "edges")

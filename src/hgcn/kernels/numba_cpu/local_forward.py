@@ -11,7 +11,7 @@ import numpy as np
 from numba import prange
 
 from hgcn.compiled import compiled
-from hgcn.kernels.numba_cpu.edges import Edges, empty_block, load_edges
+from hgcn.kernels.numba_cpu.edges import WeightedEdges, empty_block, load_edges
 from hgcn.kernels.numba_cpu.points import BLOCK, DECAY, GROWTH, INVERSE_LENGTH, SINH, Points
 from hgcn.kernels.numba_cpu.scalars import kappa_of
 from hgcn.kernels.numba_cpu.translation_block import translate_block
@@ -20,7 +20,7 @@ from hgcn.kernels.rows import Doubles, Floats
 
 @compiled(error_model="numpy", parallel=True)
 def local_forward(
-    targets: Points, sources: Points, edges: Edges, root: float, step: Doubles, out: Floats
+    targets: Points, sources: Points, edges: WeightedEdges, root: float, step: Doubles, out: Floats
 ) -> None:
     """The aggregation at the targets of their neighbours among the sources.
 
@@ -29,12 +29,12 @@ def local_forward(
     x, polar, start, bounds = targets.vector, targets.polar, edges.start, edges.bounds
     target, weight = edges.target, edges.weight
     d = x.shape[1]
-    for part in prange(len(bounds) - 1):
+    for chunk in prange(len(bounds) - 1):
         block = empty_block(d)
         edge, difference, s, polar_i, polar_j = block
         of_u, of_difference, along = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-        for first in range(bounds[part], bounds[part + 1], BLOCK):
-            last = min(first + BLOCK, bounds[part + 1])
+        for first in range(bounds[chunk], bounds[chunk + 1], BLOCK):
+            last = min(first + BLOCK, bounds[chunk + 1])
             along[:] = 0.0
             step[first:last] = 0.0
             for lo in range(start[first], start[last], BLOCK):
