@@ -129,6 +129,9 @@ class _StampedCache(caching.FunctionCache):
             filename_base=self._impl.filename_base,
             source_stamp=(self._impl.locator.get_source_stamp(), stamp),
         )
+        # Numba opens an index only if its version is the same. One of other sources may name
+        # classes that are gone, and could not be unpickled.
+        self._cache_file._version = f"{self._cache_file._version} {stamp}"
 
 
 class _PackageCache(caching._Cache):

@@ -91,16 +91,16 @@ class Graph:
         return _rebuild, (values,)
 
     def __repr__(self) -> str:
-        parts = [count(self.num_nodes, "node")]
-        parts.append(count(self.num_edges, "edge") + ", directed" * self.directed)
+        facts = [count(self.num_nodes, "node")]
+        facts.append(count(self.num_edges, "edge") + ", directed" * self.directed)
         if self.x is not None:
-            parts.append(count(self.num_features, "feature"))
+            facts.append(count(self.num_features, "feature"))
         if self.y is not None:
-            parts.append(count(self.num_classes, "class"))
+            facts.append(count(self.num_classes, "class"))
         if self.graph_ids is not None:
-            parts.append(count(self.num_graphs, "graph"))
+            facts.append(count(self.num_graphs, "graph"))
         name = "" if self.name == "graph" else f"{self.name!r}: "
-        return f"Graph({name}{', '.join(parts)})"
+        return f"Graph({name}{', '.join(facts)})"
 
     @property
     def num_edges(self) -> int:

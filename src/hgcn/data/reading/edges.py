@@ -219,7 +219,7 @@ def edges_from_matrix(matrix: Any) -> tuple[Edges, int]:
     entries.sum_duplicates()
     entries.eliminate_zeros()
     weight = None if (entries.data == 1).all() else pl.Series(entries.data)
-    row, column = (pl.Series(part.astype(np.int64)) for part in (entries.row, entries.col))
+    row, column = (pl.Series(ends.astype(np.int64)) for ends in (entries.row, entries.col))
 
     def location(at: int) -> str:
         return f"entry ({row[at]}, {column[at]}) of the matrix"
