@@ -51,7 +51,7 @@ class Config:
     """
 
     source: str | None = _setting(
-        None, "dataset name, file or folder; none for a graph held in memory", group="data"
+        None, "name of a data set, file or folder; none for a graph held in memory", group="data"
     )
     features: str | None = _setting(
         None, "node features: a table keyed by id, or .npy/.npz", group="data"

@@ -69,8 +69,8 @@ def source_and_settings(
     source = arguments.source or own
     if source is None:
         raise ConfigError(
-            f"Expected a dataset name, a file or a folder to {command} on: hgcn {command} cora. "
-            "`hgcn datasets` lists the names."
+            f"Expected the name of a data set, a file or a folder to {command} on: "
+            f"hgcn {command} cora. `hgcn datasets` lists the names."
         )
     return str(source), {**settings, **given}
 

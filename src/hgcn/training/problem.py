@@ -29,7 +29,7 @@ def load_graph(config: Config) -> Graph:
     from hgcn.data import load
 
     if config.source is None:
-        raise ConfigError("Expected a `source`: a dataset name, a file or a folder.")
+        raise ConfigError("Expected a `source`: the name of a data set, a file or a folder.")
     options = {
         name: getattr(config, name)
         for name in ("features", "labels", "directed")

@@ -38,7 +38,7 @@ class Dataset:
         source: the repository they come from, or "simulated".
         tasks: the tasks that the data are for: "link", "node" or both.
         delta: Gromov's hyperbolicity of the largest component, where it is known; a lower bound,
-            from 20 million sampled quadruples, for pubmed, twitch and email_enron.
+            from 20 million sampled quadruples, for twitch and email_enron.
         load: a function that makes or reads the graph.
         folder: the folder to read, of the layout that :func:`hgcn.data.read` takes: a path, or, as
             a string, the name of a folder in ``HGCN_DATA`` or in the cache.
