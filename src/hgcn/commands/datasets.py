@@ -27,7 +27,7 @@ FACTS = (
     "tasks",
     "delta",
 )
-"""What the JSON says of each data set, beside whether it is present."""
+"""The fields of a data set that the JSON has, beside ``present``."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -98,7 +98,7 @@ def distinct(keys: Any) -> Any:
 
 
 def starts(sorted_keys: Ints) -> Bools:
-    """Which of the sorted keys differ from the one before; the first one does."""
+    """A mask of the sorted keys that differ from the one before; the first one counts as such."""
     differs = np.ones(len(sorted_keys), bool)
     np.not_equal(sorted_keys[1:], sorted_keys[:-1], out=differs[1:])
     return differs

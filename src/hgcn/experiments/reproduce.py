@@ -94,7 +94,7 @@ def reproduce(
 
 
 def longest(jobs: Sequence[Job], store: Store) -> Job:
-    """Of the jobs with the first seed, the one that takes longest: short ones fill the end."""
+    """The longest job among those with the first seed: short jobs are left for the end."""
     first = min(job.seed for job in jobs)
     known = store.seconds()
     return max((job for job in jobs if job.seed == first), key=lambda job: _seconds(job, known))

@@ -84,7 +84,7 @@ class Scores:
         return [TITLES[model], *entries]
 
     def reduction(self, column: Column) -> str:
-        """How much smaller the error of HGCN is than that of the best Euclidean model."""
+        """The change of the error from the best Euclidean model to HGCN, in per cent."""
         means = self.of_column(column)
         others = [mean for row, mean in means.items() if row not in HYPERBOLIC]
         if "hgcn" not in means or not others:

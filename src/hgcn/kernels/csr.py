@@ -42,7 +42,7 @@ class Neighbourhoods:
         return torch.bincount(self.target, minlength=self.num_targets)
 
     def shares(self, dtype: torch.dtype) -> Tensor:
-        """For each edge one over the degree of its target: the weights of a plain mean."""
+        """The weights of a plain mean: for each edge one over the degree of its target."""
         return self._keep(
             ("shares", dtype), lambda: self.degree.double().reciprocal()[self.target].to(dtype)
         )

@@ -101,7 +101,7 @@ def project_to_plane(
 def projection_loss(
     points: Tensor, space: Space, flat: Tensor, plane: Space, *, seed: int = 0
 ) -> ProjectionLoss:
-    """How well the distances of ``flat`` follow those of ``points``, over 50,000 random pairs."""
+    """The loss between the distances of ``points`` and of ``flat``, over 50,000 random pairs."""
     n = len(points)
     generator = torch.Generator().manual_seed(seed + 1)
     i, j = torch.randint(n, (2, _SAMPLED_PAIRS), generator=generator)

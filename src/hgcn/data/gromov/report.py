@@ -46,7 +46,7 @@ class Hyperbolicity:
         diameter_exact: whether it is exact or a lower bound.
         average: the mean delta of the sampled quadruples.
         average_distance: the mean distance of two nodes in them.
-        counts: how many of the sampled quadruples have each delta.
+        counts: the number of sampled quadruples with each delta.
         samples: number of random quadruples.
         sources: number of random nodes from which the quadruples were drawn.
         random_average: the relative average of a random graph with as many nodes and edges.

@@ -25,7 +25,7 @@ FILES = {
     "graph_ids": ("graph_ids.npy", "graph_ids.csv", "graph_ids.parquet"),
     "split": ("split.json",),
 }
-"""What a folder may hold, and the names that a file of it may have."""
+"""The contents of a folder, and for each the names that its file may have."""
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 

@@ -33,7 +33,7 @@ def tidy(ids: pl.Series, location: Callable[[int], str]) -> pl.Series:
         numbers = ids.cast(pl.Int64, strict=False)
         return ids.cast(pl.String) if numbers.null_count() else numbers
     text = ids.cast(pl.String, strict=False)
-    for spaces in (False, True):  # which are rare, and take a while to remove
+    for spaces in (False, True):  # spaces are rare, and take a while to remove
         text = text.str.strip_chars() if spaces else text
         numbers = text.cast(pl.Int64, strict=False)
         if not numbers.null_count() and _are_written_plainly(numbers, text):
