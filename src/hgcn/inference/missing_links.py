@@ -78,7 +78,7 @@ def closest_pairs(
     rows = max(1, BLOCK // n)
     follow_torch()
     for low in range(0, n, rows):
-        search(nodes, edges, (low, min(n, low + rows)), both_ways, per_node, heaps)
+        search(nodes, edges, (low, min(n, low + rows)), both_ways, per_node, *heaps)
     pairs, height = _collect(heaps, k, per_node)
     return torch.from_numpy(pairs), torch.from_numpy(squared_distance_at(space, height))
 

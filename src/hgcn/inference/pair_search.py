@@ -130,7 +130,9 @@ def search(
     rows: tuple[int, int],
     both_ways: bool,
     per_node: bool,
-    heaps: tuple[Doubles, Ints, Ints],
+    height: Doubles,
+    ends: Ints,
+    size: Ints,
 ) -> None:
     """Put the closest pairs of the nodes of some rows, with all nodes, into heaps.
 
@@ -140,9 +142,10 @@ def search(
         rows: first row, and the one after the last.
         both_ways: whether a pair is looked at from both its nodes.
         per_node: whether node i has heap i; else the rows are dealt out among all heaps.
-        heaps: ``height[heap, slot]``, ``ends[heap, slot, 2]`` and ``size[heap]``.
+        height: the heights in each heap, ``[heap, slot]``.
+        ends: the nodes of the pairs in each heap, ``[heap, slot, 2]``.
+        size: number of pairs in each heap.
     """
-    height, ends, size = heaps
     low, high = rows
     workers = min(height.shape[0], high - low)
     for worker in prange(workers):
