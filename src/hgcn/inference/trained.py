@@ -25,7 +25,7 @@ class Trained:
     Attributes:
         config: all settings, with those that were chosen for the user.
         predictor: the network, with the weights of the best epoch.
-        features: how features of a graph become input of the network.
+        features: the map from features of a graph to input of the network.
         num_nodes: number of nodes of the graph it was trained on.
         class_names: names of the classes, where it was trained on classes.
     """

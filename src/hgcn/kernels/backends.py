@@ -35,7 +35,7 @@ _forced: list[str] = []
 
 @contextmanager
 def using(name: str) -> Iterator[None]:
-    """Within this context, all operations of the process run on one backend and no other.
+    """Run all operations of the process on one backend and no other, within this context.
 
     Example:
         >>> with using("torch"):

@@ -23,7 +23,7 @@ class Checkpoint:
     Args:
         path: the run folder. It is made here, not before: settings that no network can be built
             from leave no folder behind.
-        problem: what is trained.
+        problem: the problem that is trained on.
     """
 
     def __init__(self, path: Path, problem: Problem) -> None:
@@ -66,8 +66,8 @@ class Checkpoint:
         state.history = [row for row in rows if row["epoch"] <= state.epoch]
 
     def remove(self) -> None:
-        """Remove the stored state, and parts of one that a killed process may have left."""
+        """Remove the stored state, and half-written files that a killed process may have left."""
         self.file.unlink(missing_ok=True)
         for file in (self.file, self.history):
-            for part in file.parent.glob(f".{file.name}.*"):
-                part.unlink(missing_ok=True)
+            for half_written in file.parent.glob(f".{file.name}.*"):
+                half_written.unlink(missing_ok=True)
