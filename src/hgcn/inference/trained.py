@@ -37,6 +37,11 @@ class Trained:
     class_names: tuple[str, ...] | None = None
     _kept: dict[str, Any] = field(default_factory=dict, repr=False)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the embeddings that are kept, which are made again."""
+        kept = {name: value for name, value in self._kept.items() if name != "layers"}
+        return {**self.__dict__, "_kept": kept}
+
     def names_of_classes(self) -> tuple[str, ...]:
         """A name for each class: its number where the data have no names."""
         return self.class_names or tuple(map(str, range(self.predictor.num_classes)))

@@ -38,8 +38,11 @@ def using(name: str) -> Iterator[None]:
     """Run all operations of the process on one backend and no other, within this context.
 
     Example:
+        >>> import torch
+        >>> from hgcn import kernels
         >>> with using("torch"):
-        ...     out = kernels.local_sum(v, v, weight, c, graph)
+        ...     kernels.squared_distance(torch.zeros(1, 2), torch.ones(1, 2), torch.tensor(1.0))
+        tensor([2.])
     """
     if name not in BACKENDS:
         raise ValueError(f"Expected one of the backends {', '.join(BACKENDS)}, got {name!r}.")
