@@ -38,8 +38,12 @@ def using(name: str) -> Iterator[None]:
     """Run all operations of the process on one backend and no other, within this context.
 
     Example:
+        >>> import torch
+        >>> from hgcn import kernels
+        >>> v, w, c = torch.zeros(2, 3), torch.ones(2, 3), torch.tensor(1.0)
         >>> with using("torch"):
-        ...     out = kernels.local_sum(v, v, weight, c, graph)
+        ...     kernels.squared_distance(v, w, c).shape
+        torch.Size([2])
     """
     if name not in BACKENDS:
         raise ValueError(f"Expected one of the backends {', '.join(BACKENDS)}, got {name!r}.")
