@@ -40,9 +40,10 @@ def using(name: str) -> Iterator[None]:
     Example:
         >>> import torch
         >>> from hgcn import kernels
+        >>> v, w, c = torch.zeros(2, 3), torch.ones(2, 3), torch.tensor(1.0)
         >>> with using("torch"):
-        ...     kernels.squared_distance(torch.zeros(1, 2), torch.ones(1, 2), torch.tensor(1.0))
-        tensor([2.])
+        ...     kernels.squared_distance(v, w, c).shape
+        torch.Size([2])
     """
     if name not in BACKENDS:
         raise ValueError(f"Expected one of the backends {', '.join(BACKENDS)}, got {name!r}.")
@@ -55,7 +56,7 @@ def using(name: str) -> Iterator[None]:
 
 def backends_of(device: str) -> list[ModuleType]:
     """The backends to ask for a type of device, in order."""
-    table = [BACKENDS[_forced[-1]]] if _forced else BACKENDS.values()
+    table = [BACKENDS[name] for name in _forced[-1:] or BACKENDS]
     return [b.module for b in table if b.devices is None or device in b.devices]
 
 
