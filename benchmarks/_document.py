@@ -1,4 +1,4 @@
-"""Tables for the terminal and for Markdown, and the places in documents where they belong."""
+"""Tables for the terminal and for Markdown, and functions that write them into documents."""
 
 from __future__ import annotations
 

@@ -20,10 +20,10 @@ from unittest import mock
 
 import numpy as np
 import torch
-from hgcn.data.sparse import csr_matrix
 
 from hgcn.commands._display import TrainingDisplay
 from hgcn.data import Graph
+from hgcn.data.sparse import csr_matrix
 from hgcn.names import TASKS
 from hgcn.runs.checkpoint import Checkpoint
 from hgcn.runs.fit import fit

@@ -12,10 +12,10 @@ from hgcn import geometry
 from hgcn.data.graph import Graph
 from hgcn.viewer import (
     Categories,
-    Distortion,
     Layer,
     MissingLinks,
     Numbers,
+    ProjectionLoss,
     Scene,
     scene_from_embeddings,
 )
@@ -65,12 +65,14 @@ def tree_scene(
     noise = random.normal(size=(n, 2))
     layers = [
         Layer("Input", 0.55 * noise, None if flat else 0.4),
-        Layer("Layer 1", 0.35 * last + 0.4 * noise, None if flat else 0.8, Distortion(0.18, 0.87)),
+        Layer(
+            "Layer 1", 0.35 * last + 0.4 * noise, None if flat else 0.8, ProjectionLoss(0.18, 0.87)
+        ),
         Layer(
             "Layer 2",
             last + 0.04 * noise,
             None if flat else c,
-            Distortion(0.062, 0.974),
+            ProjectionLoss(0.062, 0.974),
             attention=random.dirichlet(np.ones(3), n - 1).T[:2],
         ),
     ]

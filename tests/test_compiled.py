@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+import numba
 import pytest
 
 import hgcn
@@ -102,6 +103,19 @@ def test_the_stamp_is_cheap() -> None:
     begin = time.process_time()
     assert compiled.source_stamp() == compiled.source_stamp() is not None
     assert time.process_time() - begin < 0.2  # 10 ms on an idle machine
+
+
+def test_an_index_of_other_sources_is_not_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may name a class that was renamed since, and to unpickle it would fail."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+    old, new = (compiled._StampedCache(edit, stamp)._cache_file for stamp in ("old", "new"))
+    assert old._index_path == new._index_path
+    old.flush()
+    index = Path(old._index_path)
+    index.write_bytes(index.read_bytes()[:-8] + b"no class")
+    assert new._load_index() == {}
 
 
 def test_without_a_folder_to_write_to_it_compiles_each_time(copy: Path) -> None:

@@ -1,5 +1,6 @@
-"""Every example in a docstring of the package runs, and shows what it says."""
+"""Examples in docstrings run and show what they say; references lead somewhere."""
 
+import ast
 import doctest
 import re
 from importlib import import_module
@@ -42,3 +43,50 @@ def test_examples_of(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
         pytest.fail("".join(report), pytrace=False)
     # Fewer would run if a decorator hid a docstring, or if an example asked to be skipped.
     assert runner.tries == EXAMPLES[name]
+
+
+def exists(name: str) -> bool:
+    """Whether a dotted name is that of a module, or of something in one."""
+    words = name.split(".")
+    for count in range(len(words), 0, -1):
+        try:
+            found = import_module(".".join(words[:count]))
+        except ImportError:
+            continue
+        for word in words[count:]:
+            if not hasattr(found, word):
+                return False
+            found = getattr(found, word)
+        return True
+    return False
+
+
+def names_in(source: str) -> set[str]:
+    """All names that a file defines, assigns or imports, those in classes included."""
+    names = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            names |= {alias.asname or alias.name for alias in node.names}
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            names.add(node.id)
+    return names
+
+
+def test_references_lead_somewhere() -> None:
+    """A name in :func:`...` and the like is whole, or in its file, or inherited there."""
+    lost = []
+    for path in sorted(SOURCE.glob("hgcn/**/*.py")):
+        source = path.read_text(encoding="utf-8")
+        found = set(re.findall(r":(?:func|class|mod|meth|data):`~?([^`]+)`", source))
+        own = ".".join(path.relative_to(SOURCE).with_suffix("").parts).removesuffix(".__init__")
+        for name in sorted(found - names_in(source)):
+            if "." in name:
+                good = exists(own.rpartition(".")[0] + name if name.startswith(".") else name)
+            else:
+                values = vars(import_module(own)).values()
+                good = any(hasattr(value, name) for value in values if isinstance(value, type))
+            if not good:
+                lost.append(f"{path}: {name}")
+    assert not lost

@@ -12,7 +12,9 @@ import pytest
 import hgcn
 
 ROOT = Path(hgcn.__file__).parent
-PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
+REPOSITORY = Path(__file__).parents[1]
+PAGE = REPOSITORY / "docs" / "architecture.md"
+PAGES = sorted([*REPOSITORY.glob("docs/*.md"), *REPOSITORY.glob("*.md")])
 FILES = sorted(ROOT.rglob("*.py"))
 
 
@@ -76,3 +78,51 @@ def test_no_name_is_both_a_module_and_something_else() -> None:
                 if not hasattr(getattr(package, name), "__path__")
                 and not hasattr(getattr(package, name), "__spec__")
             }, info.name
+
+
+def links(page: Path) -> list[tuple[str, Path]]:
+    """Text and file of each link of a page to another file."""
+    found = re.findall(r"\[([^\]]*)\]\(([^)#\s]+)", page.read_text(encoding="utf-8"))
+    return [(text, page.parent / link) for text, link in found if "://" not in link]
+
+
+def defined(path: Path) -> set[str]:
+    """The names that a file defines at its top level."""
+    names = set()
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            names.add(node.name)
+        elif isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            names |= {target.id for target in targets if isinstance(target, ast.Name)}
+    return names
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_of_a_page_lead_somewhere(page: Path) -> None:
+    """A linked file exists, and it defines the name or has the path that the link shows."""
+    for text, file in links(page):
+        assert file.exists(), f"[{text}]({file})"
+        shown = re.fullmatch(r"`([\w./]+)`", text)
+        if shown and file.suffix == ".py":
+            name = shown[1]
+            fits = (
+                str(file).endswith(f"/{name}")
+                if name.endswith(".py")
+                else name.endswith("/") or name.split(".")[-1] in defined(file)
+            )
+            assert fits, f"{name} is not in {file}"
+
+
+def test_the_equations_have_links() -> None:
+    """Otherwise the test above would have nothing to check."""
+    text = PAGE.read_text(encoding="utf-8")
+    table = text.split("## The paper's equations")[1].split("\n## ")[0]
+    assert len(re.findall(r"\]\(\.\./src/hgcn/\S+\.py\)", table)) >= 30
+
+
+def test_a_word_stands_in_the_glossary_once() -> None:
+    text = PAGE.read_text(encoding="utf-8").split("## Words")[1]
+    words = re.findall(r"^\| ([^*|]+?) \| [^|]", text, re.M)[1:]
+    assert len(words) > 40
+    assert sorted(set(words)) == sorted(words)

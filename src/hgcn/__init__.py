@@ -62,7 +62,7 @@ _HOMES = {
 }
 
 
-# Parts are loaded on first use: importing torch takes seconds, and not every command needs it.
+# Modules are loaded on first use: importing torch takes seconds, and not every command needs it.
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

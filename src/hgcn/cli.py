@@ -39,7 +39,7 @@ FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 
 
 class Command(Protocol):
-    """What a module in ``hgcn.commands`` offers."""
+    """The two functions of a module in ``hgcn.commands``."""
 
     def configure(self, parser: argparse.ArgumentParser) -> None:
         """Add arguments, a description and examples."""

@@ -123,7 +123,8 @@ def _imported(source: str, package: Path) -> Iterator[Path]:
 def source_stamp() -> str | None:
     """A hash of :func:`compiled_sources`, or None if a file changed after it was imported.
 
-    The code in memory is then not that of the files, and must not be kept under their name.
+    In that case the code in memory is not that of the files, and must not be stored under their
+    hash.
     """
     total = hashlib.sha256()
     for path in compiled_sources():
@@ -139,7 +140,7 @@ _seen: dict[Path, tuple[int, int]] = {}
 
 
 def _changed_since_import(path: Path) -> bool:
-    """Whether a file is another one than when this function was first asked about it."""
+    """Whether a file has changed since the first call of this function for it."""
     if not path.is_file():  # a function typed at a prompt
         return False
     status = path.stat()
@@ -157,6 +158,9 @@ class _StampedCache(caching.FunctionCache):
             filename_base=self._impl.filename_base,
             source_stamp=(self._impl.locator.get_source_stamp(), stamp),
         )
+        # Numba opens an index only if its version is the same. One of other sources may name
+        # classes that are gone, and could not be unpickled.
+        self._cache_file._version = f"{self._cache_file._version} {stamp}"
 
 
 class _PackageCache(caching._Cache):

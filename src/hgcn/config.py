@@ -51,7 +51,7 @@ class Config:
     """
 
     source: str | None = _setting(
-        None, "dataset name, file or folder; none for a graph held in memory", group="data"
+        None, "name of a data set, file or folder; none for a graph held in memory", group="data"
     )
     features: str | None = _setting(
         None, "node features: a table keyed by id, or .npy/.npz", group="data"
@@ -259,7 +259,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
 
 
 def _complaint(setting: Field[Any], value: Any) -> str | None:
-    """What is wrong with a value, if anything."""
+    """A sentence on what is wrong with a value; None if it is valid."""
     name, facts = setting.name, setting.metadata
     if value is None:
         return None if setting.default is None else f"Expected `{name}` to be set, got none."

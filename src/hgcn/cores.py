@@ -1,4 +1,4 @@
-"""Processors of this machine, and processes to use them; the same on every operating system."""
+"""The number of processors, and pools of processes; the same on every operating system."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def worker_pool(
     """A pool of new processes with one thread each: more would fight for the processors.
 
     Processes are spawned, never forked: a fork of a process with threads may hang, and some
-    systems have none. What is sent to them must be importable or picklable.
+    systems cannot fork. Functions that are sent to them must be importable, values picklable.
 
     Args:
         workers: number of processes.
         prepare: called once in each process.
-        arguments: of ``prepare``; locks and events of :func:`process_context` among them.
+        arguments: arguments of ``prepare``; locks and events come from :func:`process_context`.
     """
     return ProcessPoolExecutor(
         workers, process_context(), initializer=_start, initargs=(prepare, arguments)
@@ -35,7 +35,7 @@ def worker_pool(
 
 
 def process_context() -> Any:
-    """How processes are started."""
+    """The context of ``multiprocessing`` that spawns processes."""
     return get_context("spawn")
 
 

@@ -1,7 +1,8 @@
 """Estimators in the manner of scikit-learn: the graph is a parameter, the data are nodes or pairs.
 
-Scikit-learn cuts data into rows. A graph cannot be cut, so it goes into the constructor, and what
-is cut are numbers: of nodes for :class:`HGCNClassifier`, of pairs for :class:`HGCNLinkPredictor`.
+Scikit-learn cuts data into rows. A graph cannot be cut, so it goes into the constructor, and the
+rows are numbers: of nodes for :class:`HGCNClassifier`, of both nodes of pairs for
+:class:`HGCNLinkPredictor`.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ SETTINGS = {
 
 
 class _Estimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """What both estimators share: parameters, training, embeddings."""
+    """The base of both estimators: parameters, training, embeddings."""
 
     _task: str
 
@@ -103,10 +104,10 @@ class _Estimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Embeddings, in normal coordinates: of nodes ``[M]``, or of both ends of pairs ``[M, 2]``.
 
         Args:
-            X: numbers of nodes or of pairs of nodes.
+            X: numbers of nodes, or pairs of them.
 
         Returns:
-            A row for each: ``dim`` numbers for a node, and twice as many for a pair.
+            A row for each node of ``dim`` numbers, or for each pair of twice as many.
         """
         check_is_fitted(self)
         X = np.asarray(X)
@@ -119,7 +120,7 @@ class HGCNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     """Node classification: ``X`` holds numbers of nodes of the graph, ``y`` their classes.
 
     All nodes and edges of the graph carry messages; classes are known of the nodes in ``X`` only.
-    Classes that the graph itself has are not looked at. Some of the nodes are held out to stop
+    Classes that the graph itself has are not used. Some of the nodes are held out to stop
     training early, drawn from each class.
 
     Args:
@@ -200,8 +201,8 @@ class HGCNLinkPredictor(ClassifierMixin, _Estimator):  # type: ignore[misc]
     """Link prediction: ``X`` holds pairs of nodes ``[M, 2]``, ``y`` is 1 for a link and 0 for none.
 
     Without ``X`` it learns from all edges of the graph. With it, the pairs with ``y = 1`` are all
-    the edges there are: others of the graph are not looked at, neither as messages nor to learn
-    from, so that cross-validation is honest. Pairs to learn from that are no links are drawn at
+    the edges there are: others of the graph are not used, neither as messages nor to learn from, so
+    that cross-validation is honest. Pairs to learn from that are no links are drawn at
     random; those with ``y = 0`` are for validation, together with the edges that are held out.
 
     Args:
@@ -272,7 +273,7 @@ def link_pairs(
 
     Args:
         graph: a graph, or anything that is one in memory.
-        negatives: how many other pairs for each edge; all are different.
+        negatives: number of other pairs for each edge; all are different.
         random_state: equal numbers give equal pairs.
 
     Example:
@@ -291,7 +292,7 @@ def link_pairs(
 
 
 def with_edges(graph: Graph, pairs: Tensor) -> Graph:
-    """The same nodes with other edges; those that the graph has keep their weight; others get 1."""
+    """The graph with other edges; those that it has already keep their weight, others get 1."""
     n = graph.num_nodes
     wanted = torch.unique(node_pairs.keys(pairs, n, unordered=not graph.directed))
     edges = node_pairs.pairs_at(wanted, n)
@@ -323,7 +324,7 @@ def _pairs(X: ArrayLike, y: ArrayLike | None, num_nodes: int) -> tuple[Tensor, T
 def _numbers(
     X: ArrayLike, num_nodes: int, name: str, shape: tuple[int, ...] = (-1,)
 ) -> NDArray[np.int64]:
-    """Numbers of nodes; scikit-learn may hand them on as a column, or as numbers with a point."""
+    """Numbers of nodes as int64; scikit-learn may hand them on as a column, or as floats."""
     given = np.asarray(X)
     if given.ndim == 2 and given.shape[1] == 1 and len(shape) == 1:
         given = given[:, 0]

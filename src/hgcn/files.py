@@ -1,4 +1,4 @@
-"""Files that are either whole or not there."""
+"""Files and folders, written so that a file is either whole or not there."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def replacing(path: Path) -> Iterator[Path]:
     """A temporary file beside ``path`` that takes its place at the end, if all went well.
 
-    Whoever reads ``path`` sees the old file or the new one, never a part: also after a crash.
+    Whoever reads ``path`` sees the old file or the new one, never half of it: also after a crash.
     """
     try:
         handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
@@ -52,8 +52,8 @@ def _umask() -> int:
 def write_bytes(path: Path, content: bytes) -> None:
     """Write a file at once.
 
-    What other packages make is put together in memory first: each of them has an error of its own
-    for a full disk.
+    The output of other packages is put together in memory first: each of them has an error of its
+    own for a full disk.
     """
     with replacing(path) as temporary:
         temporary.write_bytes(content)

@@ -33,7 +33,7 @@ MODELS: Registry[Any] = Registry(
 TASKS: Registry[Any] = Registry(
     "task", {"link": "hgcn.training.links:LinkTask", "node": "hgcn.training.nodes:NodeTask"}
 )
-"""What a network is trained for: subclasses of :class:`hgcn.training.task.Task`."""
+"""Tasks, that is, what a network is trained for: subclasses of :class:`hgcn.training.task.Task`."""
 
 AGGREGATIONS: Registry[Any] = Registry(
     "aggregation",
@@ -86,7 +86,7 @@ SCORES = {
     "f1": "F1",
     "f1_macro": "macro F1",
 }
-"""Scores by the name that a file has for them, and what people call them."""
+"""Scores: from their name in files to the name that people write."""
 
 SELECTORS = ("roc_auc", "ap", "accuracy", "f1", "f1_macro")
 """Scores that can pick the best epoch; which of them a task has, the task says."""
@@ -95,7 +95,7 @@ PARTS = ("train", "val", "test")
 """The parts of every split."""
 
 PROTOCOLS = ("clean", "legacy")
-"""How to split; "legacy" is the way of the paper's own code, faults included."""
+"""The rules of a split; "legacy" are those of the paper's own code, faults included."""
 
 COORDINATES = ("normal", "hyperboloid", "ball")
 """Coordinates of points of hyperbolic space."""
@@ -104,5 +104,5 @@ DTYPES = ("float32", "float64")
 
 
 def score_name(name: str) -> str:
-    """What people call a score."""
+    """The name of a score as people write it."""
     return SCORES.get(name, name)

@@ -1,4 +1,4 @@
-"""Open tables: the choices of a setting by name, to which other packages may add their own."""
+"""Registries: the choices of a setting by name, to which other packages may add their own."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def load_plugins() -> None:
     global _loaded  # noqa: PLW0603
     if _loaded:
         return
-    _loaded = True  # before the first call: a plugin may look into the tables
+    _loaded = True  # before the first call: a plugin may read the registries
     from importlib.metadata import entry_points
 
     for point in entry_points(group=PLUGINS):

@@ -9,7 +9,7 @@ from typing import TypedDict
 
 
 class NetworkSettings(TypedDict, total=False):
-    """What a network is and how it is trained: the settings of an estimator."""
+    """The settings of a network and of its training: those of an estimator."""
 
     normalise: str | None
     degree_features: bool | None

@@ -1,4 +1,4 @@
-"""Phrases shared by error messages."""
+"""Phrases of error messages."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 
 def one_of(name: str, given: object, choices: Iterable[str], more: str = "") -> str:
-    """'Expected `name` to be one of ...', with the near miss suggested."""
+    """The phrase 'Expected `name` to be one of ...', with the near miss suggested."""
     known = list(choices)
     listed = ", ".join(repr(choice) for choice in known)
     message = f"Expected `{name}` to be one of {listed}{', ' * bool(more)}{more}, got {given!r}."
@@ -15,11 +15,11 @@ def one_of(name: str, given: object, choices: Iterable[str], more: str = "") -> 
 
 
 def near_miss(given: object, choices: Iterable[str]) -> str:
-    """' Did you mean ...?', or nothing if no choice is near."""
+    """The phrase ' Did you mean ...?'; empty if no choice is near."""
     near = difflib.get_close_matches(str(given), list(choices), n=1)
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
 def count(number: int, what: str) -> str:
-    """'1 node', '2 nodes', '3 classes'."""
+    """A number and its noun, as '1 node', '2 nodes' or '3 classes'."""
     return f"{number:,} {what}{'' if number == 1 else 'es' if what.endswith('s') else 's'}"

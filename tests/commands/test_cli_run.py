@@ -145,7 +145,7 @@ def test_wrong_settings_are_all_told(hgcn, folder):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["train"], "Expected a dataset name, a file or a folder to train on"),
+        (["train"], "Expected the name of a data set, a file or a folder to train on"),
         (["train", "edges.csv", "--out", "links"], "links holds a run already"),
         (["train", "edges.csv", "--task", "node"], "Expected labels for the task 'node'"),
         (["train", "edges.csv", "--out", "edges.csv/run"], "create the folder edges.csv/run"),

@@ -121,7 +121,7 @@ def test_poincare_embeddings_and_the_rest_have_their_own_optimizers() -> None:
         HypMixed(FEATURES, 4, num_nodes=NODES).make_optimizer(0.1),
     ):
         assert isinstance(optimizer, CombinedOptimizer)
-        descent, adam = optimizer.parts
+        descent, adam = optimizer.optimizers
         assert type(descent) is geoopt.optim.RiemannianSGD
         assert type(adam) is torch.optim.Adam
 

@@ -40,7 +40,7 @@ def test_activation_is_the_papers_between_two_curvatures() -> None:
     torch.testing.assert_close(geometry.to_hyperboloid(HypActivation("relu")(v), c=2.0), expected)
     assert HypActivation(None)(v) is v
     torch.testing.assert_close(HypActivation(torch.sin)(v), v.sin())
-    with pytest.raises(ModelError, match=r"one of 'relu', .* or None .* Did you mean 'gelu'"):
+    with pytest.raises(ModelError, match=r"one of 'relu', .*'none', .* Did you mean 'gelu'"):
         HypActivation("gelo")
 
 

@@ -1,4 +1,4 @@
-"""What a person sees in the terminal: progress while training, tables afterwards."""
+"""Displays in the terminal: progress while something runs, tables of results afterwards."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class _Remaining(ProgressColumn):
-    """Time to the last epoch; training may stop before."""
+    """The column of the time left until the last epoch; training may stop before."""
 
     def render(self, task: Task) -> Text:
         rate = task.completed / task.elapsed if task.elapsed and task.completed else None
@@ -31,7 +31,7 @@ class _Remaining(ProgressColumn):
 
 
 def duration(seconds: float) -> str:
-    """Seconds in words that fit their size."""
+    """A duration in the unit that suits its length."""
     if seconds < 90:
         return f"{seconds:.0f} s"
     if seconds < 90 * 60:
@@ -40,12 +40,12 @@ def duration(seconds: float) -> str:
 
 
 class LiveLine:
-    """How something goes: a live line in a terminal, a line now and then in a pipe.
+    """The progress of some work: a live line in a terminal, a line now and then in a pipe.
 
-    Use it as a context.
+    Use it in a ``with`` statement.
 
     Args:
-        columns: what stands before the text.
+        columns: the columns of the line before its text.
         quiet: show nothing.
         every: seconds between two lines in a pipe.
     """
@@ -70,7 +70,7 @@ class LiveLine:
         self.bar.stop()
 
     def show(self, what: str, done: int, total: int, text: str) -> None:
-        """Show how much of something is done."""
+        """Show how much of the work called ``what`` is done."""
         self.bar.update(self.task, completed=done, total=total, text=text)
         now = time.monotonic()
         if self.bar.disable and now - self.last >= self.every:
@@ -79,7 +79,7 @@ class LiveLine:
 
 
 class TrainingDisplay(LiveLine):
-    """Shows how training goes; give its :meth:`update` to :func:`hgcn.fit` as ``on_epoch``."""
+    """The progress of training; give its :meth:`update` to :func:`hgcn.fit` as ``on_epoch``."""
 
     def __init__(self, quiet: bool = False, every: float = 10.0) -> None:
         super().__init__(
@@ -93,7 +93,7 @@ class TrainingDisplay(LiveLine):
         self.shown: dict[str, Any] = {"score": "", "c": ""}
 
     def update(self, progress: Progress) -> None:
-        """Show where training stands."""
+        """Show the state of training after an epoch."""
         if progress.score is not None:
             self.shown["score"] = f"val {100 * progress.score:.2f}"
             curvatures = " ".join(f"{c:.2g}" for c in progress.curvatures)
@@ -110,7 +110,7 @@ class TrainingDisplay(LiveLine):
 
 
 class SearchDisplay(LiveLine):
-    """Shows how a search goes; give its :meth:`update` to :func:`hgcn.search` as ``on_trial``."""
+    """The progress of a search; give its :meth:`update` to :func:`hgcn.search` as ``on_trial``."""
 
     def __init__(self, quiet: bool = False, every: float = 10.0) -> None:
         super().__init__(
@@ -124,7 +124,7 @@ class SearchDisplay(LiveLine):
         self.first: int | None = None
 
     def update(self, trials: Trials) -> None:
-        """Show where the search stands."""
+        """Show the state of the search after a trial."""
         if self.first is None:
             # Trials of an earlier call took none of our time.
             self.first = trials.done - 1
@@ -135,7 +135,7 @@ class SearchDisplay(LiveLine):
 
 
 def output() -> Console:
-    """Where results are printed: as wide as the terminal, and as wide as the table in a pipe."""
+    """The console for results: as wide as the terminal, or in a pipe as wide as the table."""
     return Console(width=None if sys.stdout.isatty() else 10_000, highlight=False)
 
 

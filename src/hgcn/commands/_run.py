@@ -1,4 +1,4 @@
-"""What the commands that use a trained run share: the run, another graph, tables of results."""
+"""Arguments and tables shared by the commands that use a trained run."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("run", metavar="RUN", help="run folder, as `hgcn train` writes it")
     group = parser.add_argument_group("another graph than the run's own")
-    group.add_argument("--graph", metavar="SOURCE", help="dataset name, edge list or folder")
+    group.add_argument("--graph", metavar="SOURCE", help="name of a data set, edge list or folder")
     group.add_argument("--features", metavar="FILE", help="its node features")
     group.add_argument("--labels", metavar="NAME", help="its node labels")
 

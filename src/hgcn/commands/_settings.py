@@ -1,4 +1,4 @@
-"""Settings as flags: one for each field of the configuration, which alone declares them."""
+"""Settings as flags: one flag for each field of `Config`, which alone declares settings."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def add_settings(parser: argparse.ArgumentParser) -> None:
 def given_settings(arguments: argparse.Namespace) -> dict[str, Any]:
     """The settings that flags were given for.
 
-    What is no number where one is expected stays text: the configuration refuses it, together with
-    everything else that is wrong.
+    Text where a number is expected stays text: `Config` refuses it, together with everything else
+    that is wrong.
     """
     given: dict[str, Any] = {}
     for name, text in vars(arguments).items():
@@ -69,14 +69,14 @@ def source_and_settings(
     source = arguments.source or own
     if source is None:
         raise ConfigError(
-            f"Expected a dataset name, a file or a folder to {command} on: hgcn {command} cora. "
-            "`hgcn datasets` lists the names."
+            f"Expected the name of a data set, a file or a folder to {command} on: "
+            f"hgcn {command} cora. `hgcn datasets` lists the names."
         )
     return str(source), {**settings, **given}
 
 
 def above_zero(flag: str, text: str) -> int:
-    """The whole number of a flag that must be above 0."""
+    """The value of a flag that must be a whole number above 0."""
     try:
         number = int(text)
     except ValueError:

@@ -27,7 +27,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show settings that differ, scores and times."""
+    """Show the settings that differ, the scores and the times."""
     from hgcn.commands._display import output, rows_table
 
     columns = [_read(Path(name)) for name in arguments.runs]
@@ -47,7 +47,7 @@ class _Column:
 
 
 def _read(folder: Path) -> _Column:
-    """One run, or the seeds in a folder of them."""
+    """The column of one run, or of a folder with the runs of several seeds."""
     from hgcn.runs.folder import load_run
 
     seeds = sorted(folder.glob("seed-*"), key=lambda path: (len(path.name), path.name))

@@ -1,4 +1,4 @@
-"""``hgcn datasets``: what there is, and what is here."""
+"""``hgcn datasets``: the table of data sets, and which of them are on this machine."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FACTS = (
     "tasks",
     "delta",
 )
-"""What the JSON says of each data set, beside whether it is present."""
+"""The fields of a data set that the JSON has, beside ``present``."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

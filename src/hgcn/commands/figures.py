@@ -136,7 +136,7 @@ def _opened(arguments: argparse.Namespace) -> list[Run]:
 
 
 def _trained(train: Any, arguments: argparse.Namespace) -> list[Run]:
-    """Train what the figure needs, with a line of progress for each run."""
+    """The runs that the figure needs, trained now with a line of progress for each."""
     from contextlib import ExitStack
 
     from hgcn.commands._display import TrainingDisplay

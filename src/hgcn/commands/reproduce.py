@@ -50,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run what is missing, then show the table."""
+    """Train the runs that are not in the store, then show the table."""
     if arguments.experiment not in NAMES:
         raise ConfigError(one_of("experiment", arguments.experiment, NAMES))
     if arguments.show and (arguments.cells or arguments.quick):
@@ -122,7 +122,7 @@ def _reproduce(cells: list[Cell], seeds: int, store: Store, processes: int | Non
 
 
 def _write(path: Path, tables: dict[str, Any]) -> None:
-    """Replace what is between the markers of each table."""
+    """Replace each table of a document, between its markers."""
     from hgcn.files import write_text
 
     try:
@@ -133,7 +133,7 @@ def _write(path: Path, tables: dict[str, Any]) -> None:
 
 
 def fill(text: str, tables: dict[str, Any]) -> str:
-    """A document with its tables replaced; a table goes between begin and end of its name."""
+    """A document with new tables, each between the marks ``begin NAME`` and ``end NAME``."""
     for name, table in tables.items():
         begin, end = f"<!-- begin {name} -->\n", f"<!-- end {name} -->"
         if begin in text and end in text:

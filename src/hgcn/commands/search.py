@@ -38,7 +38,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare arguments."""
     parser.epilog = EXAMPLES
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("source", nargs="?", help="dataset name, edge list or folder")
+    parser.add_argument("source", nargs="?", help="name of a data set, edge list or folder")
     parser.add_argument("--trials", metavar="N", default="50", help="how many settings to try (50)")
     parser.add_argument("--seeds", metavar="N", default="1", help="seeds for each of them (1)")
     parser.add_argument(

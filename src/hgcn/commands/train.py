@@ -21,7 +21,7 @@ from hgcn.errors import ConfigError
 
 EXAMPLES = """\
 examples:
-  hgcn train cora                         the dataset's preset: link prediction
+  hgcn train cora                         the preset of the data set: link prediction
   hgcn train cora --task node --seeds 10  ten seeds, mean and deviation
   hgcn train edges.csv --features nodes.csv --labels kind
   hgcn train disease --model gcn --dim 2 --out runs/flat
@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare arguments."""
     parser.epilog = EXAMPLES
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("source", nargs="?", help="dataset name, edge list or folder")
+    parser.add_argument("source", nargs="?", help="name of a data set, edge list or folder")
     parser.add_argument("--out", metavar="RUN", help="run folder (runs/NAME-TIME)")
     parser.add_argument("--config", metavar="FILE", help="TOML file with settings")
     parser.add_argument("--resume", metavar="RUN", help="go on with an interrupted run")

@@ -59,7 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _path(arguments: argparse.Namespace) -> Path:
-    """The file to write; pictures of different things do not overwrite one another."""
+    """The file to write; pages of different graphs do not overwrite one another."""
     if arguments.out is not None:
         path = Path(arguments.out)
         if path.suffix.lower() not in (".html", ".htm"):

@@ -1,4 +1,4 @@
-"""Graphs: reading, checking, datasets, simulators, splits and hyperbolicity."""
+"""Graphs: reading, checking, data sets, simulators, splits and hyperbolicity."""
 
 from hgcn.data.convert import as_graph
 from hgcn.data.datasets import DATASETS, Dataset, load_dataset

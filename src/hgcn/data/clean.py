@@ -20,7 +20,7 @@ def clean_edges(
 
     Self-loops are removed. Repeated edges are merged and their weights summed. In an undirected
     graph ``(a, b)`` and ``(b, a)`` are the same edge; a list that has every edge in both directions
-    with equal weights says each of them once, so there nothing is summed.
+    with equal weights means each of them once, so there nothing is summed.
     """
     rows = len(source)
     proper = source != target

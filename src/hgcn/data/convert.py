@@ -1,4 +1,4 @@
-"""Anything that is a graph in memory, as a graph."""
+"""From graphs of other packages, held in memory, to a :class:`Graph`."""
 
 from __future__ import annotations
 

@@ -42,15 +42,16 @@ class Graph:
         y: class of each node, int64; -1 where it is unknown.
         edge_weight: positive weight of each edge, float32.
         directed: whether the direction of an edge means something.
-        ids: what the user calls each node; 0, 1, ... if not given.
-        graph_ids: which graph each node belongs to, for data made of many graphs.
+        ids: the id of each node, as the user calls it; its number, 0, 1, ..., if not given.
+        graph_ids: the number of the graph of each node, for data made of many graphs.
         feature_names: a name for each column of ``x``.
         class_names: a name for each class.
         columns: further facts about nodes, one array each, carried along for pictures and tables.
-        split: nodes of the "train", "val" and "test" part, where the data come with a split.
+        split: the numbers of the nodes in each part, "train", "val" and "test", where the data
+            come with a split.
         ratios: the usual shares of training, validation and test, where the data have such.
-        name: for tables and run folders.
-        notes: what was cleaned or filled in while reading, a sentence each.
+        name: name of the graph, for tables and run folders.
+        notes: remarks on what was cleaned or filled in while reading, a sentence each.
     """
 
     edge_index: Tensor
@@ -90,16 +91,16 @@ class Graph:
         return _rebuild, (values,)
 
     def __repr__(self) -> str:
-        parts = [count(self.num_nodes, "node")]
-        parts.append(count(self.num_edges, "edge") + ", directed" * self.directed)
+        facts = [count(self.num_nodes, "node")]
+        facts.append(count(self.num_edges, "edge") + ", directed" * self.directed)
         if self.x is not None:
-            parts.append(count(self.num_features, "feature"))
+            facts.append(count(self.num_features, "feature"))
         if self.y is not None:
-            parts.append(count(self.num_classes, "class"))
+            facts.append(count(self.num_classes, "class"))
         if self.graph_ids is not None:
-            parts.append(count(self.num_graphs, "graph"))
+            facts.append(count(self.num_graphs, "graph"))
         name = "" if self.name == "graph" else f"{self.name!r}: "
-        return f"Graph({name}{', '.join(parts)})"
+        return f"Graph({name}{', '.join(facts)})"
 
     @property
     def num_edges(self) -> int:
@@ -185,7 +186,7 @@ class Graph:
         """SHA-256 of everything that a training can depend on: equal for equal data everywhere.
 
         It covers nodes, edges, features, labels, direction, split and ratios, but neither names nor
-        notes. The data are hashed once, when it is first asked for.
+        notes. The data are hashed once, at the first call.
         """
         return self._fingerprint
 
@@ -232,7 +233,7 @@ def _rebuild(values: dict[str, Any]) -> Graph:
 
 
 def _facts(graph: Graph) -> Iterator[tuple[str, object]]:
-    """What a fingerprint covers: each fact that is known by its name, in one form."""
+    """The facts that a fingerprint covers: name and value of each that is known."""
     yield "num_nodes", graph.num_nodes
     yield "directed", graph.directed
     yield "num_classes", graph.num_classes  # names of classes may tell of more than there are

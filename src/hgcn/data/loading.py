@@ -1,4 +1,4 @@
-"""One door to graphs: a data set by its name, or a graph of one's own."""
+"""The one function that loads any graph: a data set by its name, or a graph of one's own."""
 
 from __future__ import annotations
 

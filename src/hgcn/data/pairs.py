@@ -1,8 +1,8 @@
 """Pairs of nodes as single integers, which can be sorted, compared and searched.
 
 The pair ``(i, j)`` of a graph of ``n`` nodes has the key ``i * n + j``. Keys are in the order of
-their pairs: first by ``i``, then by ``j``. All functions take tensors and NumPy arrays, and give
-back what they were given.
+their pairs: first by ``i``, then by ``j``. All functions take tensors or NumPy arrays, and return
+the same type.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def distinct(keys: Any) -> Any:
 
 
 def starts(sorted_keys: Ints) -> Bools:
-    """Which of the sorted keys differ from the one before; the first one does."""
+    """A mask of the sorted keys that differ from the one before; the first one counts as such."""
     differs = np.ones(len(sorted_keys), bool)
     np.not_equal(sorted_keys[1:], sorted_keys[:-1], out=differs[1:])
     return differs

@@ -1,4 +1,4 @@
-"""Graphs of PyTorch Geometric, taken apart into the fields of a graph."""
+"""From graphs of PyTorch Geometric to the fields of a :class:`~hgcn.data.graph.Graph`."""
 
 from __future__ import annotations
 

@@ -18,10 +18,10 @@ from hgcn.errors import DataError
 
 
 def csr_matrix(crow: Tensor, column: Tensor, values: Tensor, shape: Sequence[int]) -> Tensor:
-    """A CSR tensor, without the remark of torch, once a process, that its CSR layout is young.
+    """A CSR tensor, without the warning of torch that its CSR layout is in beta.
 
     Args:
-        crow: where the entries of each row begin, and at last where all end.
+        crow: the position of the first entry of each row, and at last the number of entries.
         column: the column of each entry.
         values: the value of each entry.
         shape: number of rows and of columns.
@@ -55,8 +55,8 @@ def last_entries(crow: Tensor, width: int) -> Tensor:
     """The positions, among all stored entries, of the last ones of each row of a CSR matrix.
 
     Args:
-        crow: where the entries of each row begin, and at last where all end.
-        width: how many entries of each row; no row may have fewer.
+        crow: the position of the first entry of each row, and at last the number of entries.
+        width: number of entries to take of each row; no row may have fewer.
 
     Returns:
         Positions of shape ``[rows, width]``.
@@ -85,15 +85,15 @@ def select_rows(x: Tensor, rows: Tensor) -> Tensor:
     return csr_matrix(crow, x.col_indices()[position], x.values()[position], shape)
 
 
-def stack_rows(parts: Sequence[Tensor]) -> Tensor:
+def stack_rows(matrices: Sequence[Tensor]) -> Tensor:
     """Matrices one below the other; sparse if all of them are."""
-    if not all(is_csr(part) for part in parts):
-        return torch.cat([part.to_dense() for part in parts])
+    if not all(is_csr(x) for x in matrices):
+        return torch.cat([x.to_dense() for x in matrices])
     return csr_matrix(
-        _starts(torch.cat([part.crow_indices().diff() for part in parts])),
-        torch.cat([part.col_indices() for part in parts]),
-        torch.cat([part.values() for part in parts]),
-        (sum(len(part) for part in parts), parts[0].shape[1]),
+        _starts(torch.cat([x.crow_indices().diff() for x in matrices])),
+        torch.cat([x.col_indices() for x in matrices]),
+        torch.cat([x.values() for x in matrices]),
+        (sum(len(x) for x in matrices), matrices[0].shape[1]),
     )
 
 
@@ -123,7 +123,7 @@ def as_features(value: Any, path: str = "features") -> Tensor:
 
     Args:
         value: a tensor, anything that NumPy takes as an array, or a SciPy sparse matrix.
-        path: where the value is from, for errors.
+        path: name of the source, for errors.
     """
     if isinstance(value, Tensor) and value.layout != torch.strided:
         entries = value.detach().cpu().to_sparse(2).coalesce()
@@ -174,7 +174,7 @@ def _from_entries(
 
 
 def _starts(count: Tensor) -> Tensor:
-    """Where rows of these numbers of entries begin, and at last where all end."""
+    """The position of the first entry of each row, given the numbers of entries; then their sum."""
     return torch.cat((count.new_zeros(1), count.cumsum(0)))
 
 

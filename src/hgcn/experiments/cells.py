@@ -1,4 +1,4 @@
-"""Which runs make which table."""
+"""The runs that each table is made of."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ INDUCTIVE = ("disease_m", "ppi")
 
 @dataclass(frozen=True)
 class Cell:
-    """One entry of a table: what to run for each seed."""
+    """One entry of a table: the settings of its runs, one run for each seed."""
 
     experiment: str
     row: str
@@ -43,28 +43,28 @@ class Cell:
 
     @property
     def source(self) -> str:
-        """The dataset by its name in :func:`hgcn.load`."""
+        """The data set by its name in :func:`hgcn.load`."""
         return SOURCES[self.dataset, self.task]
 
     @property
     def name(self) -> str:
-        """What ``--cells`` selects: experiment/row/dataset/task."""
+        """The name of the cell: experiment/row/dataset/task."""
         return f"{self.experiment}/{self.row}/{self.dataset}/{self.task}"
 
     def request(self, seed: int) -> dict[str, Any]:
-        """All settings of a run: the preset's under those of the cell."""
+        """All settings of a run: those of the preset, overruled by those of the cell."""
         wanted = {**self.settings, "task": self.task}
         _, base = preset(self.source, wanted)
         return {**base, **wanted, "source": self.source, "seed": seed}
 
     def key(self, seed: int) -> str:
-        """Equal for equal requests, whatever table they are for."""
+        """The key of a run in the store: equal for equal requests, whatever table they are for."""
         text = json.dumps(self.request(seed), sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def table1(protocol: str = "clean") -> list[Cell]:
-    """All eleven methods on all columns; shallow ones where no graph is unseen."""
+    """Table 1: all eleven models on all columns; shallow ones where no graph is unseen."""
     cells = []
     for model in METHODS:
         for dataset, task in SOURCES:
@@ -78,7 +78,7 @@ def table1(protocol: str = "clean") -> list[Cell]:
 
 
 def legacy() -> list[Cell]:
-    """The transductive columns with the splits of the paper's code."""
+    """The transductive columns of Table 1, split by the legacy protocol."""
     return table1("legacy")
 
 
@@ -93,7 +93,7 @@ VARIANTS: Mapping[str, Mapping[str, Any]] = {
 
 
 def ablation() -> list[Cell]:
-    """Attention and trained curvature, each with and without."""
+    """Table 2: HGCN with and without attention and trained curvature."""
     return [
         Cell("ablation", row, dataset, "link", {"model": "hgcn", **settings})
         for row, settings in VARIANTS.items()

@@ -42,11 +42,11 @@ def distortion(run: Run, graph: Graph, *, generator: random.Random) -> tuple[flo
 def _distances(
     run: Run, z: torch.Tensor, pairs: torch.Tensor, block: int = 1 << 18
 ) -> torch.Tensor:
-    parts = [
+    blocks = [
         run.predictor.encoder.squared_distance(z[some[0]], z[some[1]]).clamp_min(0).sqrt()
         for some in pairs.split(block, dim=1)  # type: ignore[no-untyped-call]
     ]
-    return torch.cat(parts)
+    return torch.cat(blocks)
 
 
 def _best_scale(ratio: np.ndarray) -> float:

@@ -1,4 +1,4 @@
-"""What the paper reports: test scores in per cent, and statistics of its data."""
+"""The numbers printed in the paper: test scores in per cent, and statistics of its data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ TITLES = {
     "disease": "Disease", "disease_m": "Disease-M", "ppi": "PPI", "airport": "Airport",
     "pubmed": "PubMed", "cora": "Cora",
 }  # fmt: skip
-"""What the paper calls methods and data sets."""
+"""The names that the paper has for models and data sets."""
 
 COLUMNS = (
     ("disease", "link"), ("disease", "node"), ("disease_m", "link"), ("disease_m", "node"),
@@ -41,7 +41,7 @@ TABLE1: dict[tuple[str, str, str], float] = {
     for column, text in zip(COLUMNS, line.split(), strict=True)
     if text != "-"
 }
-"""Table 1: model, dataset and task to ROC AUC (links) or F1 (nodes)."""
+"""Table 1: from model, data set and task to ROC AUC (links) or F1 (nodes)."""
 
 ABLATION: dict[tuple[str, str], float] = {
     ("HGCN", "disease"): 78.4,

@@ -1,4 +1,4 @@
-"""Run what is missing in the store, in parallel, and keep each result as it comes."""
+"""Train the runs that are not in the store, in parallel, and store each result as it comes."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from hgcn.experiments.cells import Cell
 from hgcn.experiments.store import Store
 
 UNKNOWN_SECONDS = 60.0
-"""Guess for a run of which no like is in the store."""
+"""The guessed time of a run, if the store has no run of its kind."""
 
 
 @dataclass(frozen=True)
 class Job:
-    """One run."""
+    """One run to train: a cell and a seed."""
 
     cell: Cell
     seed: int
@@ -33,7 +33,7 @@ class Job:
 
 @dataclass
 class Status:
-    """How far a reproduction is."""
+    """The progress of a reproduction: runs done, failed and in all."""
 
     done: int
     total: int
@@ -43,7 +43,7 @@ class Status:
 
 
 def missing(cells: Sequence[Cell], seeds: int, store: Store) -> list[Job]:
-    """Runs that are not in the store; each request once, the first seeds first."""
+    """The runs that are not in the store; each request once, the first seeds first."""
     jobs: dict[str, Job] = {}
     for seed in range(seeds):
         for cell in cells:
@@ -61,7 +61,7 @@ def reproduce(
     processes: int | None = None,
     on_status: Callable[[Status], None] | None = None,
 ) -> list[str]:
-    """Run what is missing; what failed is returned, a line each.
+    """Train the runs that are not in the store; returns a line for each that failed.
 
     Each process uses one thread and keeps the graphs that it has loaded.
     """
@@ -94,14 +94,14 @@ def reproduce(
 
 
 def longest(jobs: Sequence[Job], store: Store) -> Job:
-    """Of the jobs with the first seed, the one that takes longest: short ones fill the end."""
+    """The longest job among those with the first seed: short jobs are left for the end."""
     first = min(job.seed for job in jobs)
     known = store.seconds()
     return max((job for job in jobs if job.seed == first), key=lambda job: _seconds(job, known))
 
 
 def seconds_left(jobs: Sequence[Job], store: Store) -> float:
-    """Processor time of runs, guessed from runs of their kind in the store."""
+    """The processor time of all jobs, guessed from runs of their kind in the store."""
     known = store.seconds()
     return sum(_seconds(job, known) for job in jobs)
 
@@ -132,7 +132,7 @@ def code_version() -> str:
 
 
 def run_job(job: Job) -> dict[str, Any]:
-    """Train and evaluate; the line of the store."""
+    """Train and evaluate one run; returns its record for the store."""
     import warnings
 
     from hgcn.experiments.distortion import distortion
@@ -143,7 +143,7 @@ def run_job(job: Job) -> dict[str, Any]:
     settings = {name: value for name, value in request.items() if name != "source"}
     start = time.perf_counter()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that legacy splits leak is said beside the table
+        warnings.simplefilter("ignore")  # the table itself says that legacy splits leak
         run = fit(graph, **settings)
     seconds = time.perf_counter() - start
     average, worst = distortion(run, graph, generator=random.Random(job.seed))

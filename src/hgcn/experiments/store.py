@@ -1,4 +1,4 @@
-"""One line of JSON for each finished run."""
+"""The file of results: one line of JSON for each finished run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Store:
         with self.path.open(encoding="utf-8") as file:
             for number, line in enumerate(file, start=1):
                 if not line.endswith("\n"):
-                    continue  # a run that was killed while it wrote
+                    continue  # the run was killed while it wrote
                 try:
                     record = json.loads(line)
                     self.records[record["key"]] = record

@@ -27,7 +27,7 @@ HYPERBOLIC = ("hyp", "hyp-mixed", "hnn", "hgcn")
 
 @dataclass(frozen=True)
 class Value:
-    """A score of a cell: mean and standard deviation in per cent, and the number of seeds."""
+    """The score of a cell: mean and standard deviation in per cent, and the number of seeds."""
 
     mean: float
     std: float
@@ -57,11 +57,11 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 Column = tuple[str, str]
-"""A dataset and a task."""
+"""A column of Table 1: a data set and a task."""
 
 
 class Scores:
-    """The values of a table, by method and column."""
+    """The values of a table, by model and column."""
 
     def __init__(self, store: Store, cells: Sequence[Cell], seeds: int) -> None:
         self.seeds = seeds
@@ -70,11 +70,11 @@ class Scores:
         self.columns = [column for column in SOURCES if any(key[1] == column for key in self.cells)]
 
     def of_column(self, column: Column) -> dict[str, float]:
-        """The means that there are, by method."""
+        """The means of a column that are known, by model."""
         return {row: v.mean for (row, at), v in self.values.items() if at == column and v}
 
     def line(self, model: str, columns: Sequence[Column]) -> list[str]:
-        """The row of a method; the best of each column is bold."""
+        """The row of a model; the best value of each column is bold."""
         entries = []
         for column in columns:
             best = max(self.of_column(column).values(), default=math.inf)
@@ -84,7 +84,7 @@ class Scores:
         return [TITLES[model], *entries]
 
     def reduction(self, column: Column) -> str:
-        """How much smaller the error of HGCN is than that of the best Euclidean method."""
+        """The change of the error from the best Euclidean model to HGCN, in per cent."""
         means = self.of_column(column)
         others = [mean for row, mean in means.items() if row not in HYPERBOLIC]
         if "hgcn" not in means or not others:
@@ -102,7 +102,7 @@ def _header(columns: Sequence[Column]) -> list[str]:
 
 
 def table1_markdown(store: Store, seeds: int, protocol: str = "clean") -> str:
-    """Table 1, ours and the paper's, with the reduction of the error against the best other."""
+    """Table 1, ours and the paper's, with the error of HGCN against the best Euclidean model."""
     scores = Scores(store, table1(protocol), seeds)
     columns = scores.columns
     rows = []
@@ -115,7 +115,7 @@ def table1_markdown(store: Store, seeds: int, protocol: str = "clean") -> str:
 
 
 def summary_markdown(store: Store, seeds: int) -> str:
-    """Table 1 in short: the methods and columns that have results, and the paper's HGCN."""
+    """Table 1 in short: the models and columns that have results, and the paper's HGCN."""
     scores = Scores(store, table1(), seeds)
     columns = [column for column in scores.columns if "hgcn" in scores.of_column(column)]
     run = {row for (row, _), entry in scores.values.items() if entry}
@@ -167,7 +167,7 @@ def curvature_markdown(store: Store, seeds: int) -> str:
 
 
 def distortion_markdown(store: Store, seeds: int) -> str:
-    """Average relative error of distances against graph distances, link prediction."""
+    """The distortion of the embeddings of link prediction, average and worst."""
     columns = [column for column in SOURCES if column[1] == "link"]
     cells = {(c.row, c.dataset, c.task): c for c in table1()}
     rows = []
@@ -190,7 +190,7 @@ def _distortion(pairs: Sequence[Value | None]) -> str:
 
 
 def datasets_rows() -> list[list[str]]:
-    """Our counts against the paper's."""
+    """Counts of nodes, edges, classes and features, ours and the paper's, and why they differ."""
     from hgcn.data.datasets import DATASETS
 
     ours = {"ppi": "tissue_ppi"}

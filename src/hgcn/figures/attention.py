@@ -1,4 +1,4 @@
-"""Figure 5 of the paper: to whom a node listens, two hops far, in GAT and in HGCN."""
+"""Figure 5 of the paper: the attention of one node within two hops, in GAT and in HGCN."""
 
 from __future__ import annotations
 
@@ -53,13 +53,14 @@ Attention = tuple[Tensor, Tensor]
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """What is within two hops of a node.
+    """The nodes and edges within two hops of a node, and a layout to draw them.
 
     Attributes:
         centre: the node.
-        nodes: all of them, the centre first, then by hops.
-        links: pairs (listener, heard): of the centre, then of its neighbours, outward.
-        position: where each node is drawn: from left to right, and from root to leaf.
+        nodes: all nodes, the centre first, then by hops.
+        links: edges as (target, source), those into the centre first, then those into its
+            neighbours from further out.
+        position: coordinates of each node: from left to right, and from root to leaf.
     """
 
     centre: int
@@ -71,12 +72,12 @@ class Neighbourhood:
 def attention_figure(runs: Sequence[Run], *, node: Any = None) -> Figure:
     """The attention of one node on its two-hop neighbourhood, a panel for each run.
 
-    A first-hop edge shows the share that the last layer gives to a neighbour; a second-hop edge
-    that share times what the neighbour gave to its own one layer earlier: how much of a node
+    A first-hop edge shows the share that the last layer gives to a neighbour. A second-hop edge
+    shows this share times the one that the neighbour gave one layer earlier: how much of a node
     arrives at the centre along the path.
 
     Args:
-        runs: of networks with attention and the same graph.
+        runs: runs of networks with attention, all on the same graph.
         node: id of the centre; by default one with parent, grandparent and children.
     """
     if not runs:
@@ -110,7 +111,7 @@ def attention_figure(runs: Sequence[Run], *, node: Any = None) -> Figure:
 
 
 def node_depth(graph: Graph) -> np.ndarray:
-    """The depth of each node: the data's own where they have it."""
+    """The depth of each node: the column "depth" of the data where they have one."""
     if "depth" in graph.columns:
         return np.asarray(graph.columns["depth"], dtype=float)
     return depth(graph.pairs().numpy(), graph.num_nodes)
@@ -191,7 +192,7 @@ def neighbourhood(
 
 
 def path_shares(run: Run, around: Neighbourhood) -> dict[tuple[int, int], float]:
-    """How much of each node arrives at the centre along its path, by link (listener, heard)."""
+    """How much of each node arrives at the centre along its path, by edge (target, source)."""
     last, before = _last_two(run)
     heard = _row(last, around.centre)
     shares = {}
@@ -204,7 +205,7 @@ def path_shares(run: Run, around: Neighbourhood) -> dict[tuple[int, int], float]
 
 
 def heard_from(run: Run, node: int) -> dict[int, float]:
-    """What part of a node's embedding comes from whom, itself included, over two layers."""
+    """The share of each node, itself included, in the embedding of a node after two layers."""
     last, before = _last_two(run)
     total: dict[int, float] = defaultdict(float)
     for j, share in _row(last, node).items():
@@ -246,9 +247,9 @@ def _draw(
 ) -> None:
     colours = _blues()
     for (i, j), weight in sorted(share.items(), key=lambda item: item[1]):
-        part = (weight / top) ** 0.5  # second hops are products: small, but to be told apart
+        strength = (weight / top) ** 0.5  # second hops are products: small, but to be told apart
         ends = np.array([around.position[i], around.position[j]])
-        ax.plot(*ends.T, color=colours(part), linewidth=0.9 + 4 * part, zorder=1 + part)
+        ax.plot(*ends.T, color=colours(strength), linewidth=0.9 + 4 * strength, zorder=1 + strength)
     others = [node for node in around.nodes if node != around.centre]
     low, high = min(level[around.nodes]), max(level[around.nodes])
     for node in others:

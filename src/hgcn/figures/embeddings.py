@@ -35,7 +35,7 @@ def train_for_embeddings(
 
     Args:
         dim: size of embeddings; the paper's figure has 3.
-        seed: of every run.
+        seed: seed of every run.
         on_run: called with the name of each run before it is trained; what it returns is called
             after each epoch.
         settings: other settings of all runs.
@@ -56,7 +56,7 @@ def embeddings_figure(runs: Sequence[Run], *, color: str | None = None) -> Figur
     the middle, which changes no distance. Layers of more than two dimensions are projected.
 
     Args:
-        runs: one or more.
+        runs: one run or more.
         color: name of a column; by default the depth for links and the class for nodes.
     """
     if not runs:
@@ -80,7 +80,7 @@ def embeddings_figure(runs: Sequence[Run], *, color: str | None = None) -> Figur
 
 
 class _View:
-    """First and last layer of a run, and what to colour nodes by."""
+    """First and last layer of a run, and the column that colours the nodes."""
 
     def __init__(self, run: Run, color: str | None) -> None:
         self.scene = scene_from_run(run, missing=0)

@@ -1,4 +1,4 @@
-"""What the hyperboloid and the ball share: precision, staying inside, and checks."""
+"""Helpers of the hyperboloid and the ball: precision, staying inside, and checks."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def check_coordinates(x: Tensor, *, at_least: int) -> None:
 
 
 def first_bad(bad: Tensor, x: Tensor, root: Tensor) -> tuple[str, Tensor, Tensor] | None:
-    """The first row marked as bad: where it is, in words, its coordinates, and its curvature."""
+    """The first row marked as bad: its position in words, its coordinates, and its root of c."""
     found = bad.nonzero()
     if not len(found):
         return None

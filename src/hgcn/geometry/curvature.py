@@ -66,9 +66,9 @@ class Curvature(nn.Module):
 
 
 def parameter_groups(module: nn.Module, *, weight_decay: float) -> list[dict[str, Any]]:
-    """Parameter groups for an optimiser, with weight decay on all but what must not shrink.
+    """Parameter groups for an optimiser; those that must not shrink have no weight decay.
 
-    Spared are the parameters of modules that say ``no_weight_decay = True``: curvatures, and the
+    These are the parameters of modules that say ``no_weight_decay = True``: curvatures, and the
     radius and temperature of the Fermi-Dirac decoder.
 
     Example:

@@ -167,7 +167,7 @@ def project(x: Tensor, *, c: float | Tensor) -> Tensor:
 
 
 def project_tangent(v: Tensor, *, at: Tensor, c: float | Tensor) -> Tensor:
-    """The part ``v + <x, v>_L x / K`` of any vector that is tangent at ``at`` (appendix).
+    """The tangential component ``v + <x, v>_L x / K`` of any vector at ``at`` (appendix).
 
     Args:
         v: vectors, shape ``[..., d + 1]``.

@@ -16,9 +16,9 @@ _CENTROID_STEPS = 5
 _FRECHET_STEPS = 14
 
 Logs = Callable[[Tensor], Tensor]
-"""From a point for each mean, ``[..., d]``, to the local logarithms of all that is averaged."""
+"""A function from a point for each mean, ``[..., d]``, to the local logarithms of its points."""
 Total = Callable[[Tensor], Tensor]
-"""Sum of vectors, one for each logarithm, with weights that add up to one or are all zero."""
+"""A function that sums one vector a logarithm, by weights that add up to one or are all zero."""
 
 
 def centroid(points: Tensor, weights: Tensor | None = None, *, c: float | Tensor) -> Tensor:
@@ -62,7 +62,7 @@ def frechet_mean(points: Tensor, weights: Tensor | None = None, *, c: float | Te
 def centroid_from(
     at: Tensor, logs: Logs, total: Total, root: Tensor, *, steps: int = _CENTROID_STEPS
 ) -> Tensor:
-    """Lorentz centroid of what ``logs`` shows and ``total`` weighs, first seen from ``at``."""
+    """Lorentz centroid, given local logarithms and weighted sums; ``at`` is the first viewpoint."""
     with torch.no_grad():
         for _ in range(steps - 1):
             step = _centroid_step(at, logs, total, root)
@@ -75,7 +75,7 @@ def centroid_from(
 def frechet_mean_from(
     at: Tensor, logs: Logs, total: Total, root: Tensor, *, steps: int = _FRECHET_STEPS
 ) -> Tensor:
-    """Fréchet mean of what ``logs`` shows and ``total`` weighs, searched from ``at``."""
+    """Fréchet mean, given local logarithms and weighted sums; the search starts from ``at``."""
     c = root.square()
     with torch.no_grad():
         at = centroid_from(at, logs, total, root)
@@ -120,7 +120,7 @@ def _views(
 
 
 def _within(step: Tensor, root: Tensor, radius: float) -> bool:
-    """Whether no step is longer than that, where Python may know: not while tracing or in vmap."""
+    """Whether no step is longer than ``radius``; False while tracing or in vmap."""
     if torch.compiler.is_compiling():
         return False
     try:
@@ -152,7 +152,7 @@ def _newton_step(seen: Tensor, total: Total, root: Tensor) -> Tensor:
 
 
 def _hessian(seen: Tensor, total: Total, root: Tensor) -> Tensor:
-    """Of half the squared distance: 1 along the geodesic, D coth(D) across it."""
+    """The Hessian of half the squared distance: 1 along the geodesic, D coth(D) across it."""
     length = norm(seen)
     excess = _coth_excess(root.unsqueeze(-1) * length).unsqueeze(-1)
     unit = seen / torch.where(length > 0, length, 1.0).unsqueeze(-1)

@@ -1,4 +1,4 @@
-"""How features of a graph become input of a network, the same way for unseen graphs."""
+"""The map from features of a graph to input of a network, the same for unseen graphs."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from hgcn.names import NORMALISATIONS
 
 @dataclass(frozen=True)
 class FeatureMap:
-    """How features of a graph become input of the network; fitted on training nodes only.
+    """The map from features of a graph to input of the network, fitted on training nodes only.
 
     Attributes:
         normalise: a name of ``hgcn.names.NORMALISATIONS``.
         degrees: whether :func:`~hgcn.data.features.degree_features` are added.
-        num_raw: number of features of the graph before.
+        num_raw: number of features of the graph.
         names: names of these features, where they are known.
         mean, scale: the statistics of the normalisation, where it has some.
     """
@@ -49,7 +49,7 @@ class FeatureMap:
         return self.num_raw + len(DEGREE_NAMES) * self.degrees
 
     def __call__(self, graph: Graph, edge_index: Tensor | None = None) -> Tensor:
-        """Input of the network; degrees are counted on ``edge_index`` if it is given."""
+        """The input of the network; degrees are counted on ``edge_index`` if it is given."""
         self._check(graph)
         x = graph.x if self.num_raw else None
         if x is not None:
@@ -81,7 +81,7 @@ class FeatureMap:
             )
 
     def _difference(self, graph: Graph) -> str:
-        """Which features are missing or unknown, where both have names."""
+        """A phrase with the names of missing and unknown features, where both have names."""
         ours, theirs = self.names or (), graph.feature_names or ()
         lists = {
             "Missing": [name for name in ours if name not in theirs],
@@ -94,7 +94,7 @@ class FeatureMap:
         )
 
     def to_tree(self) -> dict[str, Any]:
-        """For storage."""
+        """The map as a dictionary of tensors, numbers and strings, for storage."""
         names = None if self.names is None else list(self.names)
         return {**self.__dict__, "names": names}
 

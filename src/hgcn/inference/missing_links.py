@@ -1,4 +1,4 @@
-"""The links that are most probably missing: an exact search among all pairs of nodes."""
+"""Missing links: an exact search for the most probable ones among all pairs of nodes."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from hgcn.inference.trained import Trained, embeddings
 from hgcn.nn.spaces import Euclidean, Hyperbolic, Space
 
 BLOCK = 200_000_000
-"""Pairs that are searched in one go, some seconds; Ctrl-C acts in between."""
+"""Number of pairs that are searched in one call, some seconds; Ctrl-C acts in between."""
 
 
 @torch.no_grad()
 def top_links(
     trained: Trained, k: int, graph: Graph, *, per_node: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """The most probable links that a graph has not.
+    """The most probable missing links: pairs of nodes without an edge.
 
     The search is exact. It looks at all pairs of nodes of the same graph, a block at a time, and
     keeps only the best: memory is O(k), or O(nodes k) with ``per_node``. Pairs with equal
@@ -31,15 +31,15 @@ def top_links(
 
     Args:
         trained: a trained network.
-        k: how many links.
-        graph: whose nodes are paired, and whose edges are left out.
+        k: number of links.
+        graph: the graph; pairs with an edge are left out.
         per_node: k links of each node, listed node by node, rather than k of the whole graph. A
             pair may then be listed twice, once at each of its nodes.
 
     Returns:
         Pairs ``[2, M]`` of nodes numbered from 0, and their probabilities ``[M]``, best first. An
-        undirected pair has its smaller node first, but with ``per_node`` the node that asks. There
-        are fewer than asked for if there are no more pairs without an edge.
+        undirected pair has its smaller node first, but with ``per_node`` the node it is listed at.
+        There are fewer than ``k`` if there are no more pairs without an edge.
     """
     decoder, space = trained.predictor.decoder, trained.predictor.encoder.space
     z = embeddings(trained, graph)
@@ -55,9 +55,9 @@ def closest_pairs(
 
     Args:
         z: embeddings ``[N, d]``.
-        graph: whose edges, self-loops and pairs of nodes in different graphs are left out.
-        k: how many pairs.
-        space: what ``z`` are points of.
+        graph: the graph; pairs with an edge, and of nodes in different graphs, are left out.
+        k: number of pairs.
+        space: the space of the embeddings.
         per_node: k pairs for each node, rather than in all.
     """
     from hgcn.compiled import follow_torch  # Numba takes a while to import
@@ -78,20 +78,20 @@ def closest_pairs(
     rows = max(1, BLOCK // n)
     follow_torch()
     for low in range(0, n, rows):
-        search(nodes, edges, (low, min(n, low + rows)), both_ways, per_node, heaps)
+        search(nodes, edges, (low, min(n, low + rows)), both_ways, per_node, *heaps)
     pairs, height = _collect(heaps, k, per_node)
     return torch.from_numpy(pairs), torch.from_numpy(squared_distance_at(space, height))
 
 
 @singledispatch
 def search_form(space: Space, z: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """Points as the search of ``pair_search.py`` wants them: a vector and four numbers each."""
+    """Points in the form that ``pair_search.py`` takes: a vector and four numbers each."""
     raise ModelError(f"Expected a space that can be searched, got {type(space).__name__}.")
 
 
 @singledispatch
 def squared_distance_at(space: Space, height: np.ndarray) -> np.ndarray:
-    """The squared distances of pairs with these values of what the search compares."""
+    """Squared distances, from the heights H that the search compares."""
     raise ModelError(f"Expected a space that can be searched, got {type(space).__name__}.")
 
 
@@ -131,7 +131,7 @@ def _groups(graph: Graph) -> np.ndarray:
 
 
 def _sorted_neighbours(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
-    """The neighbours of each node, sorted: where those of a node start, and all of them."""
+    """The sorted neighbours of all nodes: the first position of each node, and the neighbours."""
     n = graph.num_nodes
     source, target = node_pairs.pairs_at(np.sort(node_pairs.keys(graph.edge_index.numpy(), n)), n)
     return np.searchsorted(source, np.arange(n + 1)), np.ascontiguousarray(target)
@@ -140,7 +140,7 @@ def _sorted_neighbours(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
 def _collect(
     heaps: tuple[np.ndarray, np.ndarray, np.ndarray], k: int, per_node: bool
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The pairs of all heaps in order, and what the search compared them by."""
+    """The pairs of all heaps in order, and their heights."""
     filled = np.arange(k) < heaps[2][:, None]
     height, ends = heaps[0][filled], heaps[1][filled]
     if per_node:

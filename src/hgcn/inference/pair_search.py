@@ -2,8 +2,9 @@ r"""The compiled search for the closest pairs of points without an edge.
 
 A squared distance in hyperbolic space is an increasing function of
 :math:`H = \sinh^2((\rho_i - \rho_j)/2) + \sinh\rho_i \sinh\rho_j |u_i - u_j|^2/4`, which
-needs no exponential for a pair once each node has its own. A node of flat space is the row
-``FLAT``, with which H is the squared Euclidean distance. So one search serves both.
+needs no exponential for a pair once each node has its own. H is called the height of a pair. A
+node of flat space has the numbers ``FLAT``, with which H is the squared Euclidean distance. So one
+search serves both.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ Ints = NDArray[np.int64]
 Doubles = NDArray[np.float64]
 
 FLAT = (0.0, 2.0, 1.0, 1.0)
-"""What stands for (rho, sinh(rho), exp(rho/2), exp(-rho/2)) in flat space."""
+"""The values of (rho, sinh(rho), exp(rho/2), exp(-rho/2)) that make H the flat distance."""
 
 
 # No sum is reordered, so that H of (i, j) and of (j, i) is the same to the last digit.
@@ -61,7 +62,7 @@ def _after(h: float, i: int, j: int, height: float, end: Ints) -> bool:
 
 @compiled()
 def _put(h: float, i: int, j: int, height: Doubles, ends: Ints, size: int) -> int:
-    """Put a pair into a heap with the last pair on top, instead of that one if the heap is full."""
+    """Put a pair into a heap with the last pair on top, which a full heap drops; its new size."""
     if size < height.shape[0]:
         slot = size
         size += 1
@@ -103,7 +104,7 @@ def _search_row(
     heap: tuple[Doubles, Ints],
     size: int,
 ) -> int:
-    """Put the pairs of node i with the nodes from ``first`` on into a heap; its new size."""
+    """Put the pairs of node i with the nodes from ``first`` on into a heap; returns its size."""
     point, at, group = nodes
     start, other = edges
     height, ends = heap
@@ -129,19 +130,22 @@ def search(
     rows: tuple[int, int],
     both_ways: bool,
     per_node: bool,
-    heaps: tuple[Doubles, Ints, Ints],
+    height: Doubles,
+    ends: Ints,
+    size: Ints,
 ) -> None:
     """Put the closest pairs of the nodes of some rows, with all nodes, into heaps.
 
     Args:
         nodes: direction, (rho, sinh(rho), exp(rho/2), exp(-rho/2)) and graph of each node.
-        edges: the neighbours of each node, sorted: where they start, and which they are.
+        edges: the sorted neighbours: the first position of each node, and the neighbours.
         rows: first row, and the one after the last.
         both_ways: whether a pair is looked at from both its nodes.
         per_node: whether node i has heap i; else the rows are dealt out among all heaps.
-        heaps: ``height[heap, slot]``, ``ends[heap, slot, 2]`` and ``size[heap]``.
+        height: the heights in each heap, ``[heap, slot]``.
+        ends: the nodes of the pairs in each heap, ``[heap, slot, 2]``.
+        size: number of pairs in each heap.
     """
-    height, ends, size = heaps
     low, high = rows
     workers = min(height.shape[0], high - low)
     for worker in prange(workers):

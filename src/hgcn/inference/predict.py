@@ -26,7 +26,7 @@ def class_probabilities(trained: Trained, graph: Graph) -> Tensor:
 
 
 def class_table(trained: Trained, graph: Graph) -> pl.DataFrame:
-    """The most probable class of each node with its probability, and those of all classes."""
+    """A table: the most probable class of each node, and the probabilities of all classes."""
     import polars as pl
 
     chance = class_probabilities(trained, graph)

@@ -26,7 +26,7 @@ class Trained:
     Attributes:
         config: all settings, with those that were chosen for the user.
         predictor: the network, with the weights of the best epoch.
-        features: how features of a graph become input of the network.
+        features: the map from features of a graph to input of the network.
         num_nodes: number of nodes of the graph it was trained on.
         class_names: names of the classes, where it was trained on classes.
     """
@@ -37,6 +37,11 @@ class Trained:
     num_nodes: int
     class_names: tuple[str, ...] | None = None
     _kept: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the embeddings that are kept, which are made again."""
+        kept = {name: value for name, value in self._kept.items() if name != "layers"}
+        return {**self.__dict__, "_kept": kept}
 
     def names_of_classes(self) -> tuple[str, ...]:
         """A name for each class: its number where the data have no names."""

@@ -35,11 +35,15 @@ _forced: list[str] = []
 
 @contextmanager
 def using(name: str) -> Iterator[None]:
-    """Within this context, all operations of the process run on one backend and no other.
+    """Run all operations of the process on one backend and no other, within this context.
 
     Example:
+        >>> import torch
+        >>> from hgcn import kernels
+        >>> v, w, c = torch.zeros(2, 3), torch.ones(2, 3), torch.tensor(1.0)
         >>> with using("torch"):
-        ...     out = kernels.local_sum(v, v, weight, c, graph)
+        ...     kernels.squared_distance(v, w, c).shape
+        torch.Size([2])
     """
     if name not in BACKENDS:
         raise ValueError(f"Expected one of the backends {', '.join(BACKENDS)}, got {name!r}.")
@@ -52,7 +56,7 @@ def using(name: str) -> Iterator[None]:
 
 def backends_of(device: str) -> list[ModuleType]:
     """The backends to ask for a type of device, in order."""
-    table = [BACKENDS[_forced[-1]]] if _forced else BACKENDS.values()
+    table = [BACKENDS[name] for name in _forced[-1:] or BACKENDS]
     return [b.module for b in table if b.devices is None or device in b.devices]
 
 

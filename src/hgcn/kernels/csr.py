@@ -23,7 +23,7 @@ class Neighbourhoods:
 
     Attributes:
         source, target: the nodes j and i of each edge, sorted by i.
-        order: which edge of the list given stands there; self-loops added come after the last.
+        order: the number of each edge in the list given; added self-loops are numbered after it.
         num_sources, num_targets: numbers of nodes.
         num_given: number of edges of the list given.
     """
@@ -42,17 +42,17 @@ class Neighbourhoods:
         return torch.bincount(self.target, minlength=self.num_targets)
 
     def shares(self, dtype: torch.dtype) -> Tensor:
-        """For each edge one over the degree of its target: the weights of a plain mean."""
+        """The weights of a plain mean: for each edge one over the degree of its target."""
         return self._keep(
             ("shares", dtype), lambda: self.degree.double().reciprocal()[self.target].to(dtype)
         )
 
     def ones(self, dtype: torch.dtype) -> Tensor:
-        """For each edge a one."""
+        """A weight of one for each edge."""
         return self._keep(("ones", dtype), lambda: torch.ones_like(self.target, dtype=dtype))
 
     def weights(self, given: Tensor | None, dtype: torch.dtype) -> Tensor:
-        """Weights given in the order of the edge list, in this one; without them ones.
+        """The weights of an edge list, brought to the order of the targets; ones if not given.
 
         A self-loop that was added weighs one.
         """

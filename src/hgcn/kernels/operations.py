@@ -125,7 +125,7 @@ def attention(
         vector: shape ``[heads, hidden]``.
         prior: a non-negative factor for each edge, before normalisation.
         graph: the edges.
-        negative_slope: of the leaky ReLU.
+        negative_slope: slope of the leaky ReLU for negative numbers.
 
     Returns:
         Shares that add up to one over each neighbourhood, shape ``[E, heads]``.

@@ -1,4 +1,4 @@
-"""The edges of a graph sorted into rows, one for each node, and rows divided into parts."""
+"""The edges of a graph sorted into rows, one for each node, and rows divided into chunks."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ Doubles = NDArray[np.float64]
 
 
 class Rows(NamedTuple):
-    """For each node its edges, in one run of positions ``start[i]..start[i + 1]``.
+    """The edges of each node i, at the positions ``start[i]`` to ``start[i + 1]`` of the arrays.
 
     Attributes:
-        start: first position of each node, and the number of edges.
-        other: the node at the other end.
-        edge: the number of the edge in another order.
-        bounds: row numbers that divide the rows into parts of about the same work.
+        start: the first position of each node, and at last the number of edges.
+        other: the node at the other end of each edge.
+        edge: the number of each edge in another order.
+        bounds: row numbers that divide the rows into chunks of about the same work.
     """
 
     start: Ints
@@ -31,8 +31,8 @@ class Rows(NamedTuple):
 
 
 def divided_rows(start: Ints, other: Ints, edge: Ints) -> Rows:
-    """Rows with their bounds."""
-    return Rows(start, other, edge, _bounds(start, parts(len(start) + int(start[-1]))))
+    """Rows, divided into chunks."""
+    return Rows(start, other, edge, _bounds(start, num_chunks(len(start) + int(start[-1]))))
 
 
 def sorted_rows(key: Ints, other: Ints, count: int) -> Rows:
@@ -40,8 +40,8 @@ def sorted_rows(key: Ints, other: Ints, count: int) -> Rows:
     return divided_rows(*sort_edges(key, other, count))
 
 
-def parts(work: int) -> int:
-    """Parts into which rows are divided for parallel work, whatever the number of threads."""
+def num_chunks(work: int) -> int:
+    """Number of chunks of rows for parallel work; it does not depend on the number of threads."""
     return min(64, 1 + work // 2048)
 
 
@@ -66,15 +66,15 @@ def sort_edges(key: Ints, other: Ints, count: int) -> tuple[Ints, Ints, Ints]:
 
 @compiled()
 def _bounds(start: Ints, count: int) -> Ints:
-    """Row numbers that divide the rows into parts; a row costs one, and so does an edge."""
+    """Row numbers that divide the rows into chunks; a row costs one, and so does an edge."""
     rows = start.shape[0] - 1
     total = start[rows] + rows
     bounds = np.empty(count + 1, np.int64)
     row = 0
-    for part in range(count):
-        aim = total * part // count
+    for chunk in range(count):
+        aim = total * chunk // count
         while row < rows and start[row] + row < aim:
             row += 1
-        bounds[part] = row
+        bounds[chunk] = row
     bounds[count] = rows
     return bounds

@@ -42,7 +42,7 @@ def ends(z: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def weighted_sum(x: Tensor, weight: Tensor, graph: Neighbourhoods) -> Tensor:
-    """Weighted sum of rows, with a row in memory for each edge."""
+    """Weighted sums over neighbourhoods, with a row in memory for each edge."""
     return _sum_to_targets(x[graph.source], weight, graph)
 
 
@@ -56,7 +56,7 @@ def attention(
     *,
     negative_slope: float,
 ) -> Tensor:
-    """Shares of edges, with the hidden units of each edge in memory."""
+    """Attention shares of edges, with the hidden units of each edge in memory."""
     if right is None:
         left, right = left.chunk(2, dim=-1)
     hidden = (left[graph.target] + right[graph.source] + bias).reshape(-1, *vector.shape)

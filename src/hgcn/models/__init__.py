@@ -1,4 +1,4 @@
-"""Encoders: HGCN and every method that the paper compares it with, behind one contract.
+"""Encoders: HGCN and every model that the paper compares it with, behind one contract.
 
 Importing this module loads neither PyTorch Geometric nor geoopt; building a model that is made of
 them does.

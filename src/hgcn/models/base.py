@@ -29,7 +29,7 @@ class Encoder(nn.Module, ABC):
         in_channels: size of each node's features.
         dim: size of each embedding.
         layers: number of layers.
-        curvature: of the space of the output; ``None`` if it is flat.
+        curvature: the curvature of the output space; ``None`` if it is flat.
 
     Shapes:
         - **input:** features :math:`(|V|, F)`, dense or sparse (CSR or COO); edge indices
@@ -37,7 +37,7 @@ class Encoder(nn.Module, ABC):
         - **output:** embeddings :math:`(|V|, d)`.
 
     Attributes:
-        inductive: whether it can encode nodes that it was not trained on.
+        inductive: whether the encoder works for nodes that it was not trained on.
     """
 
     inductive: ClassVar[bool] = True
@@ -54,7 +54,7 @@ class Encoder(nn.Module, ABC):
 
     @abstractmethod
     def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
-        """What :meth:`encode_layers` returns; the features have been checked."""
+        """The result of :meth:`encode_layers`; the features have been checked."""
 
     def encode_layers(
         self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None
@@ -87,7 +87,7 @@ class Encoder(nn.Module, ABC):
         are averaged. An encoder without attention has an empty list.
 
         Args:
-            layers: what :meth:`encode_layers` returned.
+            layers: the result of :meth:`encode_layers`.
             edge_index: edges of the graph.
             edge_weight: their weights.
         """

@@ -1,4 +1,4 @@
-"""The paper's model, and the same without edges."""
+"""HGCN, the model of the paper, and HNN, the same without edges."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Shallow embeddings next to features."""
+"""Shallow embeddings and features together, through a multilayer perceptron."""
 
 from __future__ import annotations
 
@@ -97,8 +97,8 @@ class HypMixed(Poincare):
         + \mathbf{b}^\ell)
 
     with a learnt point :math:`\mathbf{e}_i` of the ball for each node. Edges are not used. The
-    perceptron is Euclidean, and so is the output. The embedding is trained as in :class:`Hyp`, the
-    perceptron with Adam.
+    perceptron is Euclidean, and so is the output. The embedding is trained as in
+    :class:`~hgcn.models.Hyp`, the perceptron with Adam.
 
     Args:
         in_channels: size of each node's features.

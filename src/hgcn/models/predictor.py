@@ -24,7 +24,7 @@ MODEL_OPTIONS = (
 
 
 class Predictor(nn.Module):
-    """An encoder and what reads its embeddings.
+    """An encoder, and the decoder and classifier that read its embeddings.
 
     Args:
         config: settings; those of the model must have been filled in by :func:`model_settings`.
@@ -70,7 +70,7 @@ class Predictor(nn.Module):
             edge_index: edges that carry messages.
             edge_weight: their weights.
             pairs: pairs of nodes ``[2, M]``.
-            nodes: nodes whose classes are asked for; by default all.
+            nodes: the nodes to classify; by default all.
         """
         z = self.encode(x, edge_index, edge_weight)
         if pairs is not None:
@@ -95,7 +95,7 @@ class Predictor(nn.Module):
         return self.classifier(z)
 
     def stamp(self) -> tuple[tuple[int, int], ...]:
-        """Something that changes when a weight does: what was computed before is out of date."""
+        """A value that changes when a weight does: results of another stamp are out of date."""
         return tuple((value.data_ptr(), value._version) for value in self.state_dict().values())
 
     def curvature_values(self) -> list[float]:

@@ -1,7 +1,7 @@
 """Euclidean graph networks: the convolutions of PyTorch Geometric, computed by our kernels.
 
-Parameters, their names and how they start are those of the convolutions, and so is what comes out.
-The way there is shorter: features are multiplied before they are summed, sparse ones as they are,
+Parameters, their names, their initial values and the results are those of the convolutions.
+The computation is shorter: features are multiplied before they are summed, sparse ones as they are,
 messages are never written out, and weights are normalised once for all layers.
 """
 
@@ -171,8 +171,8 @@ class GAT(_Stack):
 
     def _convolve(self, conv: Any, x: Tensor, graph: Neighbourhoods, weight: Tensor) -> Tensor:
         h = conv.lin(x)
-        parts = h.unflatten(-1, (self.heads, -1))
-        score = torch.cat([(parts * a).sum(-1) for a in (conv.att_dst, conv.att_src)], dim=-1)
+        by_head = h.unflatten(-1, (self.heads, -1))
+        score = torch.cat([(by_head * a).sum(-1) for a in (conv.att_dst, conv.att_src)], dim=-1)
         # Our attention with one hidden unit: leaky_relu(a_i . h_i + a_j . h_j).
         one = score.new_ones(self.heads, 1)
         share = kernels.attention(
@@ -180,7 +180,7 @@ class GAT(_Stack):
             negative_slope=conv.negative_slope,
         )  # fmt: skip
         share = functional.dropout(share, self.dropout, self.training)
-        heads = zip(parts.unbind(1), share.unbind(1), strict=True)
+        heads = zip(by_head.unbind(1), share.unbind(1), strict=True)
         return torch.cat([kernels.weighted_sum(*head, graph) for head in heads], -1) + conv.bias
 
     def attention_shares(

@@ -1,4 +1,4 @@
-"""Encoders by name: those of the paper, and those that were registered."""
+"""Building encoders by name: those of the paper, and those that were registered."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def build(
         in_channels: size of each node's features.
         dim: size of each embedding.
         num_nodes: number of nodes of the graph. Only shallow models need it; others ignore it.
-        options: of the model; :func:`options_of` lists them.
+        options: options of the model; :func:`options_of` lists them.
 
     Example:
         >>> build("gat", in_channels=8, heads=4).dim

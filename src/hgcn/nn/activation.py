@@ -14,7 +14,7 @@ Activation = str | Callable[[Tensor], Tensor] | None
 
 
 def identity(v: Tensor) -> Tensor:
-    """The activation "none"."""
+    """The activation "none": vectors as they are."""
     return v
 
 

@@ -21,21 +21,21 @@ Aggregation = Callable[[Tensor, Tensor, Tensor, Tensor, Neighbourhoods], Tensor]
 def local(
     target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
 ) -> Tensor:
-    """In the tangent space of each target, as the paper has it."""
+    """The paper's aggregation: a mean in the tangent space of each target (Eq. 9)."""
     return kernels.local_sum(target, source, weight, c, graph)
 
 
 def origin(
     target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
 ) -> Tensor:
-    """In the tangent space of the origin, where a point is its own logarithm."""
+    """A mean in the tangent space of the origin, where a point is its own logarithm."""
     return kernels.weighted_sum(source, weight, graph)
 
 
 def centroid(
     target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
 ) -> Tensor:
-    """Lorentz centroid, evaluated as seen from each target and then from itself."""
+    """The Lorentz centroid of the neighbours, seen first from the target, then from itself."""
     logs, total = _views(source, weight, c, graph)
     return centroid_from(target, logs, total, c.sqrt(), steps=2)
 
@@ -43,7 +43,7 @@ def centroid(
 def frechet(
     target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
 ) -> Tensor:
-    """Fréchet mean."""
+    """The Fréchet mean of the neighbours."""
     logs, total = _views(source, weight, c, graph)
     return frechet_mean_from(target, logs, total, c.sqrt())
 

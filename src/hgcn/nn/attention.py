@@ -20,7 +20,7 @@ class NeighbourAttention(nn.Module):
 
     The MLP has one hidden layer,
     :math:`\mathbf{a}^\top \mathrm{leaky\_relu}(W_l \mathbf{v}_i + W_r \mathbf{v}_j + \mathbf{b})`.
-    Without a hidden layer the part of :math:`\mathbf{v}_i` would cancel in the softmax, and every
+    Without a hidden layer the term of :math:`\mathbf{v}_i` would cancel in the softmax, and every
     node would rank its neighbours alike. The products are taken once for each node.
 
     Args:
@@ -28,7 +28,7 @@ class NeighbourAttention(nn.Module):
         heads: number of MLPs.
         hidden: units of the hidden layer of each; by default half of ``channels / heads``, at
             least 4.
-        negative_slope: of the leaky ReLU.
+        negative_slope: slope of the leaky ReLU for negative numbers.
     """
 
     def __init__(

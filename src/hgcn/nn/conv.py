@@ -31,7 +31,7 @@ class HGCNConv(nn.Module):
     \mathbf{h}_i \,\|\, \log^K_{\mathbf{o}} \mathbf{h}_j)`, curvature :math:`-1/K` of this layer and
     :math:`-1/K'` of the next.
 
-    Points are normal coordinates, plain tensors, so the layer takes the place of a ``GCNConv`` or
+    Points are normal coordinates, plain tensors, so the layer can replace a ``GCNConv`` or
     ``GATConv`` in any PyTorch Geometric model: Euclidean features are points already. The layer
     owns :math:`K`; whoever reads its output decides on :math:`K'`.
 
@@ -44,8 +44,8 @@ class HGCNConv(nn.Module):
         aggregation: ``"local"`` (as above), ``"origin"`` (in the tangent space of the origin, the
             paper's AGG with index o), ``"centroid"`` (Lorentz centroid) or ``"frechet"`` (Fréchet
             mean, slower).
-        attention: whether weights are attended to. Otherwise they are the edge weights, divided by
-            their sum over each neighbourhood.
+        attention: whether weights come from attention. Otherwise they are the edge weights,
+            divided by their sum over each neighbourhood.
         heads: number of attention heads; their weights are averaged.
         root_weight: whether the node's own point has a linear map of its own, whose result is
             added to the average: :math:`\mathbf{y}_i \oplus^K (W_r \otimes^K \mathbf{x}_i)`. So the
@@ -174,8 +174,8 @@ class HGCNConv(nn.Module):
     def _check_finite(
         out: Tensor, source: Tensor, target: Tensor, edge_weight: Tensor | None
     ) -> None:
-        # Only where it costs little: another device would have to be waited for. A finite sum says
-        # all; one that is not may have overflown.
+        # Only on the CPU: the check would make another device wait. A finite sum means finite
+        # entries; an infinite one may just have overflown.
         if out.device.type != "cpu" or torch.compiler.is_compiling():
             return
         if math.isfinite(out.sum().item()) or out.isfinite().all():

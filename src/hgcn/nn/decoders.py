@@ -1,4 +1,4 @@
-"""From embeddings to predictions: edges and classes."""
+"""From embeddings to logits: of links and of classes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class FermiDirac(nn.Module):
     Train the logits with :class:`torch.nn.BCEWithLogitsLoss`; their sigmoid is the probability.
 
     Args:
-        r: squared distance at which an edge is as likely as not.
+        r: squared distance at which a link is as likely as not.
         t: temperature; the smaller, the sharper.
         trainable: whether both are learnt; t stays positive.
 
@@ -54,7 +54,7 @@ class FermiDirac(nn.Module):
         return self.start[1] if self.raw is None else self.start[1] * self.raw[1].exp()
 
     def forward(self, squared_distance: Tensor) -> Tensor:
-        """Logits of the edges, given the squared distances between their ends."""
+        """Logits of links between pairs, given their squared distances."""
         return (self.r - squared_distance) / self.t
 
     def extra_repr(self) -> str:
@@ -122,7 +122,7 @@ class HyperbolicMLR(nn.Module):
 
     @classmethod
     def of(cls, in_channels: int, num_classes: int, curvature: Curvature | None) -> Self:
-        """The classifier of embeddings with this curvature, which must be one."""
+        """The classifier of embeddings with this curvature, which must not be None."""
         if curvature is None:
             raise ModelError(
                 "Expected a hyperbolic model for the classifier 'mlr', got a Euclidean one. Use "

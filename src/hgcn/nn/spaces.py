@@ -1,4 +1,4 @@
-"""The spaces that embeddings lie in, behind one protocol: flat, and hyperbolic."""
+"""The spaces that embeddings lie in, flat and hyperbolic, behind one contract."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from hgcn.text import one_of
 
 @runtime_checkable
 class Space(Protocol):
-    """What a task, a search or a picture needs to know of a space.
+    """The contract of a space: all that a task, a search for links or a picture needs.
 
     A point is a tensor ``[..., d]``, in hyperbolic space its normal coordinates. A further space,
     such as a product of several, has to offer no more than this.
@@ -31,13 +31,13 @@ class Space(Protocol):
         """Squared distances ``[...]`` between points ``[..., d]``."""
 
     def translate(self, v: Tensor, t: Tensor) -> Tensor:
-        """The points that walks from ``v`` along ``t`` lead to."""
+        """The points reached from ``v`` along ``t``, a tangent vector at the origin."""
 
     def coordinates(self, v: Tensor, name: str) -> Tensor:
         """Points in the coordinates "normal", "hyperboloid" or "ball"."""
 
     def plane(self, v: Tensor) -> tuple[Tensor, float | None]:
-        """Points ``[n, 2]`` of a plane to draw, as near to the points as a linear map can be.
+        """The points in a plane that can be drawn, ``[n, 2]``, each at its own radius.
 
         With them comes the number c of that plane; None for a flat one.
         """
@@ -50,7 +50,7 @@ class Euclidean:
 
     @property
     def curvatures(self) -> tuple[float, ...]:
-        """There are none."""
+        """An empty tuple: flat space has no curvature."""
         return ()
 
     def squared_distance(self, v: Tensor, w: Tensor) -> Tensor:
@@ -58,7 +58,7 @@ class Euclidean:
         return (v - w).square().sum(-1)
 
     def translate(self, v: Tensor, t: Tensor) -> Tensor:
-        """The sum."""
+        """The sum of both vectors."""
         return v + t
 
     def coordinates(self, v: Tensor, name: str) -> Tensor:
@@ -93,7 +93,7 @@ class Hyperbolic:
             return (float(self._c()),)
 
     def squared_distance(self, v: Tensor, w: Tensor) -> Tensor:
-        """Eq. d_L^K of the paper, squared; exact at every radius."""
+        """The squared distance of the paper (Eq. 4), exact at every radius."""
         return kernels.squared_distance(v, w, self._c(v))
 
     def translate(self, v: Tensor, t: Tensor) -> Tensor:
@@ -101,7 +101,7 @@ class Hyperbolic:
         return kernels.translate(v, t, self._c(v))
 
     def coordinates(self, v: Tensor, name: str) -> Tensor:
-        """Hyperboloid and ball are computed in float64: far out they need every digit."""
+        """Points in other coordinates, in float64: far out they need every digit."""
         _check_coordinates(name)
         if name == "normal":
             return v

@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from matplotlib.path import Path as Curve
 
 MOST_EDGES = 20_000
-"""More edges than these would only be a grey surface: so many of them are drawn, chosen evenly."""
+"""At most so many edges are drawn, an even sample: more would only be a grey area."""
 
 MANY = 1_500
-"""More marks than these are drawn as pixels, so that vector files stay small."""
+"""From this number on, marks are drawn as pixels, so that vector files stay small."""
 
 _SHORT = 2e-3  # edges shorter than this share of the picture cannot be seen
 _BENT = 0.9  # cosine of half the turn, below which an arc is halved: Bézier's error is then 1e-5
@@ -65,7 +65,7 @@ def arcs(v: Tensor, w: Tensor, *, c: float) -> Tensor:
 
 
 def _half_turn(v: Tensor, w: Tensor, *, c: float) -> tuple[Tensor, Tensor, Tensor]:
-    """Where the arc from v to w starts, in which direction, and its cosine to the chord."""
+    """The start of the arc from v to w, its direction there, and the cosine to the chord."""
     x, y = disk_points(v, c=c), disk_points(w, c=c)
     start = torch.nn.functional.normalize(geometry.local_log(v, w, c=c), dim=-1)
     chord = torch.nn.functional.normalize(y - x, dim=-1)
@@ -84,7 +84,7 @@ class Disk:
         draw_rim(ax)
 
     def drawn(self, points: Tensor) -> Tensor:
-        """Where points are on the paper."""
+        """The position of each point on the paper."""
         return disk_points(points, c=self.c)
 
     def curves(self, v: Tensor, w: Tensor) -> Tensor:
@@ -103,7 +103,7 @@ class Sheet:
         draw_frame(ax, points)
 
     def drawn(self, points: Tensor) -> Tensor:
-        """Where points are on the paper."""
+        """The position of each point on the paper."""
         return points
 
     def curves(self, v: Tensor, w: Tensor) -> Tensor:
@@ -145,14 +145,14 @@ def draw_layer(
     """Draw one layer of a scene: on the Poincaré disk, or on a plane where the layer is flat.
 
     Args:
-        ax: where to draw.
-        scene: nodes, edges, and what is known of them.
-        layer: one of the scene's.
-        color: name of a column of the scene, an array with an entry a node, or a colour.
-        edges: whether to draw them.
+        ax: the axes to draw in.
+        scene: the scene: nodes, edges, and facts about nodes.
+        layer: a layer of the scene.
+        color: name of a column of the scene, an array with an entry for each node, or a colour.
+        edges: whether to draw edges.
         size: area of a node in square points; by default by their number.
         legend: whether to say what the colours mean, beside the picture or in axes of their own.
-        max_edges: of more edges than these, an even sample is drawn.
+        max_edges: largest number of edges to draw; of more, an even sample is drawn.
     """
     points = torch.from_numpy(layer.points)
     surface = surface_of(layer.curvature, points)
@@ -178,7 +178,7 @@ def centred(layer: Layer) -> Layer:
 
 
 def draw_rim(ax: Axes) -> None:
-    """The disk itself."""
+    """Draw the disk itself."""
     from matplotlib.patches import Circle
 
     ax.add_patch(Circle((0, 0), 1, facecolor=DISK, edgecolor=LINE, linewidth=1, zorder=0))
@@ -188,7 +188,7 @@ def draw_rim(ax: Axes) -> None:
 
 
 def draw_frame(ax: Axes, points: np.ndarray) -> None:
-    """A square piece of the plane that holds all points."""
+    """Draw a square piece of the plane that holds all points."""
     from matplotlib.patches import Rectangle
 
     low, high = points.min(0), points.max(0)
@@ -205,7 +205,7 @@ def draw_frame(ax: Axes, points: np.ndarray) -> None:
 
 
 def draw_edges(ax: Axes, points: Tensor, pairs: Tensor, *, c: float | None) -> None:
-    """Edges in one grey, thinner where there are more."""
+    """Draw edges in one grey, thinner where there are more."""
     from matplotlib.patches import PathPatch
 
     count = pairs.shape[1]
@@ -260,7 +260,7 @@ def draw_nodes(
     area: float,
     legend: tuple[Axes, float] | None,
 ) -> None:
-    """Dots, in an order that hides no kind behind another."""
+    """Draw nodes as dots, in an order that hides no class behind another."""
     order = np.random.default_rng(0).permutation(len(points))
     look: dict[str, Any] = {
         "s": area, "linewidths": 0.3 if area > 6 else 0, "edgecolors": "white", "zorder": 2,
@@ -292,7 +292,7 @@ def ramp() -> Any:
 
 
 def add_scale(ax: Axes, x: float, dots: Any, label: str) -> None:
-    """A slim scale of colours that starts at ``x``, in shares of the axes."""
+    """Add a slim scale of colours that starts at ``x``, in shares of the axes."""
     figure = ax.get_figure()
     if figure is None:
         return
@@ -318,7 +318,7 @@ def _legend(ax: Axes, x: float, column: Categories, colours: np.ndarray) -> None
         Line2D([], [], marker="o", linestyle="", markersize=5, color=colours[k], label=name)
         for k, name in [(k, column.names[k]) for k in shown] + [(-1, "unknown")] * int(used[0] < 0)
     ]
-    # The dots of more kinds have their colours too, but a list of them would hide the picture.
+    # Dots of further categories are coloured too, but a list of them would hide the picture.
     rest = int((used >= 0).sum()) - len(shown)
     title = f"{rest} more" if rest else None
     ax.legend(

@@ -1,4 +1,4 @@
-"""What all figures share: colours, type, and files that are the same each time."""
+"""The style of figures and plots: colours, fonts, and files that are the same each time."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def new_figure(width: float, height: float, *, constrained: bool = True) -> Figu
 
 
 def check_path(path: str | Path) -> Path:
-    """The file to write; another ending than those we can write is refused."""
+    """The file to write; an ending of an unknown format is refused."""
     path = Path(path)
     if path.suffix.lower() not in FORMATS:
         raise ConfigError(one_of("the ending of the file", path.suffix or str(path), FORMATS))
@@ -85,9 +85,9 @@ def save(figure: Figure, path: str | Path, *, dpi: int = 200) -> Path:
     """Write a figure; equal figures give equal files, whenever they are made.
 
     Args:
-        figure: what to write.
-        path: the file; its ending says of which kind: .svg, .pdf or .png.
-        dpi: pixels an inch, of a PNG and of the dense parts of the others.
+        figure: the figure.
+        path: the file; its ending names the format: .svg, .pdf or .png.
+        dpi: pixels an inch, of a PNG and of areas that other formats hold as pixels.
     """
     path = check_path(path)
     kind = path.suffix.lower()[1:]
@@ -104,7 +104,7 @@ def save(figure: Figure, path: str | Path, *, dpi: int = 200) -> Path:
 
 
 def _settle(figure: Figure) -> None:
-    """Place everything once: each time anew, it would move by a hair from file to file."""
+    """Lay out the figure once: each layout anew would differ by a hair from file to file."""
     engine = figure.get_layout_engine()
     if engine is not None:
         for _ in range(2):

@@ -1,1 +1,1 @@
-"""Training to the end: a run as a record, its folder, and how it is made, resumed and repeated."""
+"""Runs: training from start to end, the record of it, its folder, its pictures."""

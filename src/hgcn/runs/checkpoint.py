@@ -23,7 +23,7 @@ class Checkpoint:
 
     Args:
         path: the run folder, which is there.
-        problem: what is trained.
+        problem: the problem that is trained on.
     """
 
     def __init__(self, path: Path, problem: Problem) -> None:

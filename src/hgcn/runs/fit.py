@@ -34,12 +34,12 @@ def fit(
     """Train a network and evaluate it.
 
     Settings come, each overruled by the next, from the defaults, from the preset of a named
-    dataset, from ``config``, and from the keywords.
+    data set, from ``config``, and from the keywords.
 
     Args:
-        data: a dataset name, a path, a :class:`hgcn.Graph`, a PyG ``Data`` or anything else that
-            :func:`hgcn.load` takes.
-        out: run folder to write; without, nothing is written.
+        data: the name of a data set, a path, a :class:`hgcn.Graph`, a PyG ``Data`` or anything
+            else that :func:`hgcn.load` takes.
+        out: run folder to write; if not given, nothing is written.
         config: a TOML file, a dictionary, or a :class:`~hgcn.config.Config` with every setting.
         on_epoch: called after each epoch with a :class:`~hgcn.training.loop.Progress`.
         settings: any field of :class:`~hgcn.config.Config`, such as ``task``, which is by default
@@ -108,7 +108,7 @@ def _finish_page(folder: Path, data: Any) -> Run:
 
 
 def settle(source: str | None, given: Mapping[str, Any]) -> tuple[Config, str]:
-    """The settings that are asked for, and the name of the preset among them."""
+    """All settings of a request, and the name of the preset that some of them are from."""
     check_names(given)
     name, base = preset(source, given)
     merged = {**base, **{k: v for k, v in given.items() if v is not None}}
@@ -135,11 +135,11 @@ def run_problem(
     """Train on a problem and evaluate on some parts of its split.
 
     Args:
-        problem: the graph, the settled settings, the split.
+        problem: the problem: a graph with settled settings and a split.
         folder: run folder to write or to go on with.
         on_epoch: called after each epoch.
-        preset_name: of the preset that the settings are from.
-        parts: which parts to evaluate on.
+        preset_name: name of the preset that settings are from.
+        parts: the parts to evaluate on.
     """
     start = time.perf_counter()
     predictor = problem.predictor()
@@ -207,7 +207,7 @@ def _record(
 
 
 def _draw(run: Run, folder: Path) -> None:
-    """The page of the run. Whatever goes wrong with it, the run is there and is returned."""
+    """Write the page of the run; an error only warns, for the run itself is complete."""
     try:
         from hgcn.runs.pictures import write_run_page
 

@@ -111,7 +111,7 @@ def load_run(path: str | Path) -> Run:
     except (AttributeError, LookupError, TypeError, ValueError, RuntimeError) as error:
         if isinstance(error, HGCNError):
             raise
-        # The checksums fit, so somebody has written both the file and its checksum.
+        # The checksums agree, so somebody has written both the file and its checksum.
         raise RunError(
             f"Expected {path} to be a run of hgcn, got a foreign one: {error}"
         ) from error
@@ -150,7 +150,7 @@ def _num_classes(weights: dict[str, Tensor]) -> int:
 
 
 def describe_environment(graph: Graph, seconds: float) -> dict[str, Any]:
-    """What a reader needs to know to repeat a run."""
+    """The facts that a reader needs to repeat a run: versions, machine, time, data."""
     from importlib.metadata import version
 
     return {

@@ -33,7 +33,7 @@ def scene_from_run(run: Run, graph: Any = None, *, missing: int = MISSING_LINKS)
     Args:
         run: a trained run.
         graph: another graph than the run's own; anything that :func:`hgcn.load` takes.
-        missing: how many probable links that the graph lacks; only for networks trained on links.
+        missing: number of missing links to show; only for networks trained on links.
     """
     own = graph is None
     graph = run.resolve(graph)
@@ -47,7 +47,7 @@ def scene_from_run(run: Run, graph: Any = None, *, missing: int = MISSING_LINKS)
 
 
 def write_run_page(path: str | Path, run: Run) -> Path | None:
-    """Write the page of a run that was just trained, unless its graph is too large for seconds."""
+    """Write the page of a run that was just trained, unless a large graph would take long."""
     if run.num_nodes > MOST_NODES_AT_ONCE:
         return None
     missing = MISSING_LINKS if run.num_nodes <= MOST_NODES_AT_ONCE // 2 else 0
@@ -102,15 +102,15 @@ def plot_disk(  # noqa: PLR0913
     Args:
         run: a trained run.
         graph: another graph than the run's own; anything that :func:`hgcn.load` takes.
-        ax: where to draw; by default a new figure of pyplot.
+        ax: the axes to draw in; by default those of a new figure of pyplot.
         color: "label", "prediction", "right or wrong", "confidence", "split", "degree", "depth" or
             a column of the graph; an array with an entry for each node; or a colour.
         layer: 0 is the input, 1 the first layer, -1 the last.
-        edges: whether to draw them.
+        edges: whether to draw edges.
         size: area of a node in square points.
         legend: whether to say what the colours mean.
         centre: whether to move the mean of all nodes to the middle, which changes no distance.
-        max_edges: of more edges than these, an even sample is drawn.
+        max_edges: largest number of edges to draw; of more, an even sample is drawn.
     """
     own = graph is None
     graph = run.resolve(graph)

@@ -1,4 +1,4 @@
-"""A finished training: a record of it, and the doors to everything that can be done with it."""
+"""A finished training: its record, and methods for everything that can be done with it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Run(Trained):
         metrics: scores of the best epoch on validation and test, and how training went.
         history: one row for each validation.
         predictor: the network, with the weights of the best epoch.
-        features: how features of a graph become input of the network.
+        features: the map from features of a graph to input of the network.
         class_names: names of the classes, for the task "node".
         environment: versions, and checksums of data and files.
     """
@@ -81,7 +81,7 @@ class Run(Trained):
         return graph
 
     def resolve(self, graph: Any = None) -> Graph:
-        """The graph that is meant: the run's own if none is given, else one it can be applied to.
+        """The graph to apply the run to: its own if none is given, else the one given, checked.
 
         Args:
             graph: anything that :func:`hgcn.load` or :func:`hgcn.data.as_graph` takes.
@@ -126,7 +126,7 @@ class Run(Trained):
         return predict.class_probabilities(self, self.resolve(graph))
 
     def class_table(self, graph: Any = None) -> pl.DataFrame:
-        """The most probable class of each node with its probability, and those of all classes."""
+        """A table: the most probable class of each node, and the probabilities of all classes."""
         return predict.class_table(self, self.resolve(graph))
 
     def predict_links(self, pairs: Any, graph: Any = None) -> Tensor:
@@ -136,11 +136,11 @@ class Run(Trained):
     def top_links(
         self, k: int, graph: Any = None, *, per_node: bool = False
     ) -> tuple[Tensor, Tensor]:
-        """The k most probable links that a graph has not, and their probabilities.
+        """The k most probable missing links of a graph, and their probabilities.
 
         Args:
-            k: how many links.
-            graph: another graph than the run's own.
+            k: number of links.
+            graph: a graph to search; by default the run's own.
             per_node: k links of each node, rather than k of the whole graph.
 
         Example:

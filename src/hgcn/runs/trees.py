@@ -1,4 +1,4 @@
-"""Dictionaries and lists of tensors, numbers and strings in one safetensors file."""
+"""Trees, that is, nested dictionaries and lists of tensors, numbers and strings, as files."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def write_tree(path: Path, tree: Any, *, sealed: bool = False) -> None:
 
 
 def read_tree(path: Path, *, sealed: bool = False) -> Any:
-    """What :func:`write_tree` stored. Nothing in the file is ever executed."""
+    """The tree that :func:`write_tree` stored. Nothing in the file is ever executed."""
     from safetensors import SafetensorError, safe_open
 
     try:

@@ -1,1 +1,1 @@
-"""What a picture shows, static or interactive: layers in two dimensions, and facts about nodes."""
+"""Scenes: the content of a picture, that is, layers in two dimensions and facts about nodes."""

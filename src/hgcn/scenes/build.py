@@ -1,4 +1,4 @@
-"""From tensors of a model to a scene."""
+"""From a graph and embeddings to a scene."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def scene_from_embeddings(
     missing: tuple[Tensor, Tensor] | None = None,
     metrics: Mapping[str, object] | None = None,
 ) -> Scene:
-    """The scene of a trained encoder: projects its layers and collects what is known of nodes.
+    """The scene of embeddings: projects each layer and collects facts about nodes.
 
     Example:
         >>> graph = Graph(torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]]), num_nodes=3)
@@ -39,14 +39,14 @@ def scene_from_embeddings(
         (3, 2)
 
     Args:
-        graph: with labels, split and further columns where there are any.
+        graph: the graph, with its labels, split and further columns.
         embeddings: normal coordinates ``[n, d]`` of each layer, the input first.
         curvatures: ``c`` of each layer, None for a Euclidean one; or the space of each layer.
-        name: heading; the name of the graph if not given.
+        name: heading of the picture; the name of the graph if not given.
         predictions: class of each node, ``[n]``, or class probabilities, ``[n, classes]``.
         attention: for each layer, a share of every edge of ``graph.edge_index``, or None.
-        missing: pairs ``[2, m]`` and their probability ``[m]``.
-        metrics: figures for the table of the page.
+        missing: missing links: pairs ``[2, m]`` and their probabilities ``[m]``.
+        metrics: rows of the small table beside the picture.
     """
     if len(embeddings) != len(curvatures) or not embeddings:
         raise DataError(
@@ -94,7 +94,7 @@ def scene_from_embeddings(
 
 
 def column(values: np.ndarray) -> Column | None:
-    """A column as numbers or categories, whichever it is; None for text of many values, as ids."""
+    """An array as numbers or categories; None for text of many values, such as ids."""
     values = np.asarray(values)
     if values.dtype == np.bool_:
         return Categories(values.astype(np.int32), ("no", "yes"))
@@ -139,10 +139,10 @@ def _columns(graph: Graph, predictions: Tensor | None, pairs: Tensor) -> dict[st
 
 
 def depth(pairs: np.ndarray, n: int) -> np.ndarray:
-    """Hops from the middle of each component, that is, of its longest shortest path.
+    """Hops from the centre of each component: the middle of its longest shortest path.
 
-    The path is looked for by two sweeps, which in a tree always find it. Data with a root of their
-    own bring a column "depth", which is then taken instead.
+    Two breadth-first searches look for this path, and in a tree always find it. A column "depth" of
+    the data wins over this one.
     """
     from scipy.sparse import coo_array
     from scipy.sparse.csgraph import breadth_first_order
@@ -170,7 +170,7 @@ def depth(pairs: np.ndarray, n: int) -> np.ndarray:
 
 
 def _by_pair(graph: Graph, pairs: Tensor, share: Tensor) -> np.ndarray:
-    """Shares of directed edges ordered by pair: row 0 along it, row 1 against it."""
+    """The attention shares of each pair: row 0 in its direction, row 1 in the other one."""
     if share.shape != (graph.edge_index.shape[1],):
         raise DataError(
             f"Expected attention to have one number for each of the {graph.edge_index.shape[1]} "

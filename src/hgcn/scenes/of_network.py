@@ -19,7 +19,7 @@ from hgcn.scenes.scene import Layer, Scene
 from hgcn.training.problem import task_of
 
 WIDEST_INPUT = 64
-"""Features of more columns are words rather than positions: they are not drawn as a layer."""
+"""Features of more columns are words rather than coordinates: they are not drawn as a layer."""
 
 
 def network_scene(
@@ -30,12 +30,12 @@ def network_scene(
     scores: Mapping[str, float] | None = None,
     own: bool = True,
 ) -> Scene:
-    """Everything that a page can show of a trained network.
+    """The scene of a trained network, with everything that a page can show.
 
     Args:
         trained: the network.
-        graph: whose nodes are drawn.
-        missing: how many probable links that the graph lacks; only for networks without classes.
+        graph: the graph to draw.
+        missing: number of missing links to show; only for networks without classes.
         scores: test scores, to be shown beside the picture.
         own: whether this is the graph that the network was trained on.
     """
@@ -70,7 +70,7 @@ def layer_scene(trained: Trained, graph: Graph, layer: int, *, own: bool = True)
 
 
 def with_split(trained: Trained, graph: Graph) -> Graph:
-    """The graph with the network's own division of nodes into training, validation and test."""
+    """The graph with the split of its nodes that the network was trained with."""
     return task_of(trained.config).with_split(graph, trained.config)
 
 
@@ -85,8 +85,8 @@ def attention_layers(
 
     Args:
         trained: the network.
-        graph: whose edges carry messages.
-        layers: the embeddings of all layers, if they are at hand.
+        graph: the graph; its edges carry messages.
+        layers: the embeddings of all layers, if they are known already.
     """
     layers = embedding_layers(trained, graph) if layers is None else layers
     device, dtype = trained.config.device, layers[-1].dtype
@@ -111,12 +111,12 @@ def _edge_shares(trained: Trained, graph: Graph, layers: Sequence[Tensor]) -> li
 
 
 def title(trained: Trained, graph: Graph) -> str:
-    """What a picture of a network is called, for example 'hgcn on cora'."""
+    """The heading of a picture of a network, for example 'hgcn on cora'."""
     return f"{trained.config.model} on {graph.name}"
 
 
 def _facts(trained: Trained, scores: Mapping[str, float]) -> dict[str, str]:
-    """The small table of the page."""
+    """The rows of the small table beside the picture."""
     config = trained.config
     shown = {f"test {score_name(name)}": f"{100 * value:.1f}" for name, value in scores.items()}
     return {

@@ -27,11 +27,11 @@ _SAMPLED_PAIRS = 50_000
 
 @dataclass(frozen=True)
 class ProjectionLoss:
-    """What a drawing lost, measured over random pairs of nodes.
+    """The loss of a projection, measured over random pairs of nodes.
 
     Attributes:
         relative_error: mean of ``|drawn - true| / true``.
-        correlation: of drawn and true distances (Pearson).
+        correlation: correlation of drawn and true distances (Pearson).
     """
 
     relative_error: float
@@ -40,12 +40,12 @@ class ProjectionLoss:
 
 @dataclass(frozen=True, eq=False)
 class Projection:
-    """Points of a plane.
+    """Points of a plane, and the loss of projecting them there.
 
     Attributes:
         points: normal coordinates ``[n, 2]``, float64.
         curvature: the number c of the plane; None for a flat one.
-        lost: what the projection lost; None where nothing was.
+        lost: the projection loss; None where nothing was lost.
     """
 
     points: Tensor
@@ -67,10 +67,10 @@ def project(
         points: normal coordinates, shape ``[n, d]``.
         c: the space has sectional curvature ``-c``; None for a Euclidean embedding.
         edges: pairs of nodes ``[2, m]`` whose distance matters most to the eye.
-        seed: of the pairs that are looked at. The same seed gives the same picture.
+        seed: seed of the sampled pairs. The same seed gives the same picture.
 
     Returns:
-        Points ``[n, 2]``, float64, and what was lost, or None where nothing was.
+        Points ``[n, 2]``, float64, and the projection loss, or None where nothing was lost.
     """
     found = project_to_plane(points, space_of(c), edges=edges, seed=seed)
     return found.points, found.lost
@@ -80,7 +80,7 @@ def project(
 def project_to_plane(
     points: Tensor, space: Space, *, edges: Tensor | None = None, seed: int = 0
 ) -> Projection:
-    """Points of any space in two dimensions; arguments as :func:`project` has."""
+    """Points of any space in two dimensions; the other arguments are those of :func:`project`."""
     if points.dim() != 2 or not len(points) or not bool(points.isfinite().all()):
         raise GeometryError(
             f"Expected points to be a finite matrix [n, d], got shape {list(points.shape)}"
@@ -101,7 +101,7 @@ def project_to_plane(
 def projection_loss(
     points: Tensor, space: Space, flat: Tensor, plane: Space, *, seed: int = 0
 ) -> ProjectionLoss:
-    """How well the distances of ``flat`` follow those of ``points``, over 50,000 random pairs."""
+    """The loss between the distances of ``points`` and of ``flat``, over 50,000 random pairs."""
     n = len(points)
     generator = torch.Generator().manual_seed(seed + 1)
     i, j = torch.randint(n, (2, _SAMPLED_PAIRS), generator=generator)
@@ -138,7 +138,7 @@ def _damped(points: Tensor) -> Tensor:
 def _minimise_stress(
     flat: Tensor, plane: float | None, points: Tensor, space: Space, edges: Tensor | None, seed: int
 ) -> Tensor:
-    """Move the points of the plane until their distances are as near to the true ones as can be.
+    """Move the points of the plane until their distances are near to the true ones.
 
     The compiled loop works at curvature -1 or 0, so all lengths are in units of the curvature
     radius of the plane.

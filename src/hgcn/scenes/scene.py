@@ -1,4 +1,4 @@
-"""What a page shows: the layers of an embedding, the graph and what is known of its nodes."""
+"""The scene: the layers of an embedding in two dimensions, the graph, and facts about nodes."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ class Layer:
     """One layer of an encoder, in two dimensions.
 
     Args:
-        title: for example "Input" or "Layer 1".
+        title: heading of the layer, for example "Input" or "Layer 1".
         points: normal coordinates, shape ``[n, 2]``, kept as float64: far from the origin, float32
             cannot tell neighbours apart.
         curvature: ``c > 0`` for a space of sectional curvature ``-c``; None for a flat one.
-        lost: what the projection to two dimensions lost; None where it is exact.
+        lost: the loss of the projection to two dimensions; None where it is exact.
         attention: share of each edge in its neighbourhood, shape ``[2, m]``: row 0 for the message
             from ``edges[0]`` to ``edges[1]``, row 1 for the way back; NaN where there is none.
     """
@@ -101,15 +101,17 @@ class MissingLinks:
 
 @dataclass(frozen=True, eq=False)
 class Scene:
-    """Everything on one disk. :func:`hgcn.viewer.scene_from_embeddings` builds it from tensors.
+    """Everything that one picture shows.
+
+    :func:`hgcn.viewer.scene_from_embeddings` builds it from tensors.
 
     Args:
-        name: heading of the disk.
+        name: heading of the picture.
         layers: from the input to the last layer, all with the same nodes.
-        ids: what the user calls each node. They may hold any text: it is shown, never run.
+        ids: the id of each node, as the user calls it. It may be any text: it is shown, never run.
         edges: each edge once, shape ``[2, m]``.
-        columns: what nodes can be coloured and described by, in the order of the menu.
-        missing: probable links that the graph lacks; drawn dashed.
+        columns: facts by which nodes are coloured and described, in the order of the menu.
+        missing: missing links that are probable; they are drawn dashed.
         metrics: rows of a small table, for example ``("test AUC", "96.9")``.
         directed: whether the direction of an edge means something.
     """

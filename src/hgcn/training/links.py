@@ -34,7 +34,7 @@ TEST_SHARE = 0.10
 
 @dataclass(frozen=True, eq=False)
 class LinkBatch:
-    """What one step sees, and the pairs it is asked about."""
+    """The input of one step, and the pairs to predict: with an edge, and without."""
 
     seen: Input
     positives: Tensor
@@ -47,8 +47,8 @@ class LinkTask(Task):
 
     In each step a random share of the training edges is hidden from message passing, and these are
     the ones to be predicted: a network that predicts edges which it is shown learns to recognise
-    them, not to predict. A share of 0 gives that classical protocol. Degrees among the features
-    are counted anew without the hidden edges, for they would tell of them too.
+    them, not to predict. A share of 0 hides none, which is the usual way. Degrees among the
+    features are counted anew without the hidden edges, for they would tell of these edges too.
     """
 
     scores: ClassVar[Mapping[str, Score]] = LINK_SCORES
@@ -60,7 +60,7 @@ class LinkTask(Task):
 
     @classmethod
     def check(cls, graph: Graph) -> None:
-        """Any graph will do: a split refuses one with too few edges."""
+        """Accept any graph: the split refuses one with too few edges."""
 
     @classmethod
     def default_score(cls, graph: Graph) -> str:
@@ -94,7 +94,7 @@ class LinkTask(Task):
 
     @classmethod
     def search_space(cls, graph: Graph, config: Config) -> dict[str, Any]:
-        """How many edges are hidden, and whether the decoder is learnt."""
+        """The share of hidden edges, and whether the decoder is learnt."""
         return {"hidden_share": [0.0, 0.1, 0.3, 0.5], "trainable_decoder": [False, True]}
 
     def __init__(
@@ -117,7 +117,7 @@ class LinkTask(Task):
         self._unit_of_positive, self._unit_of_message = (unit.to(self.device) for unit in units)
 
     def _prepare(self, name: str, part: LinkPart) -> None:
-        """Put what a part shows and asks on the device, in a numbering of its own nodes."""
+        """Put the input and the pairs of a part on the device, in a numbering of its own nodes."""
         if name != "train" and part.messages is self.parts.train.messages:
             seen, number = self._inputs["train"], self._numbers["train"]
         else:
@@ -137,7 +137,7 @@ class LinkTask(Task):
         return (pairs if number is None else number[pairs]).to(self.device)
 
     def batches(self, epoch: int, generator: torch.Generator) -> Iterator[LinkBatch]:
-        """All training edges at once: some are hidden and asked, among as many other pairs."""
+        """One batch: some of the training edges, hidden from messages, and random other pairs."""
         config, positives = self.config, self._pairs["train"][0]
         seen = self._inputs["train"]
         if config.hidden_share:
@@ -153,7 +153,7 @@ class LinkTask(Task):
         yield LinkBatch(seen, positives, negatives)
 
     def _without(self, hidden: Tensor) -> Input:
-        """The training input without the messages of hidden units."""
+        """The training input without the messages of hidden edges."""
         seen = self._inputs["train"]
         # A message that belongs to no training pair, a self-loop, is never hidden.
         visible = torch.cat((~hidden, hidden.new_ones(1))).index_select(0, self._unit_of_message)
@@ -208,14 +208,14 @@ class LinkTask(Task):
 
     @classmethod
     def predict(cls, trained: Trained, graph: Graph) -> pl.DataFrame:
-        """There is nothing to say of single nodes."""
+        """Refuse: this task predicts nothing of single nodes."""
         raise ConfigError(
             "Expected --pairs FILE or --top-k K: the run was trained for links, not for classes."
         )
 
 
 def _visible(split: LinkSplit) -> Tensor:
-    """The edges that degrees are counted on: those of messages only.
+    """The edges that degrees are counted on: those that carry messages.
 
     A degree in the whole graph would tell of edges that are to be predicted.
     """
@@ -225,10 +225,10 @@ def _visible(split: LinkSplit) -> Tensor:
 
 
 def _units(part: LinkPart) -> tuple[Tensor, Tensor]:
-    """What is hidden together: for each positive and each message the number of its pair of nodes.
+    """The unit of each positive and of each message: edges of one unit are hidden together.
 
-    In a directed graph both ways between two nodes are one unit, for one tells of the other. A
-    message between nodes that are no positive has the number of units.
+    A unit is a pair of nodes: in a directed graph it has both directions, for one tells of the
+    other. Messages between nodes that are no positive have the number after the last unit.
     """
     size = max(_top(part.messages), _top(part.positives)) + 1
     positives = node_pairs.keys(part.positives, size, unordered=True)

@@ -27,7 +27,7 @@ class Best:
 
 @dataclass
 class Progress:
-    """Where training stands after an epoch; what a display needs."""
+    """The state of training after an epoch, as a display needs it."""
 
     epoch: int
     epochs: int
@@ -40,10 +40,10 @@ class Progress:
 
 
 class Average:
-    """A moving average of the weights: it is less noisy than they are, and what is evaluated.
+    """A moving average of the weights of a network, less noisy than they are; it is evaluated.
 
     Args:
-        module: whose weights.
+        module: the network.
         decay: share of the old average that is kept in each step, less in the first steps; 0 for
             the weights themselves.
     """
@@ -61,13 +61,13 @@ class Average:
                 value.lerp_(weight, 1 - keep)
 
     def load(self, values: list[Tensor]) -> None:
-        """Go on from these averages."""
+        """Set the averages, to go on from them."""
         for value, stored in zip(self.values, values, strict=True):
             value.copy_(stored)
 
     @contextlib.contextmanager
     def in_place(self) -> Iterator[None]:
-        """Inside, the module has the averages as its weights."""
+        """Give the network the averages as its weights, within this context."""
         own = [weight.data for weight in self.weights]
         self._set(self.values)
         try:
@@ -95,7 +95,7 @@ class State:
     stopped: str = ""
 
     def to_tree(self) -> dict[str, Any]:
-        """Tensors, numbers and strings in dictionaries and lists, without the history."""
+        """The state as a tree of tensors, numbers and strings, without the history."""
         return {
             "weights": self.predictor.state_dict(),
             "best_weights": self.best_weights,
@@ -108,7 +108,7 @@ class State:
         }
 
     def load_tree(self, tree: dict[str, Any]) -> None:
-        """Go back to what :meth:`to_tree` returned."""
+        """Set the state to the one that :meth:`to_tree` returned."""
         self.predictor.load_state_dict(tree["weights"])
         self.best_weights = tree["best_weights"]
         self.average.load(tree["average"])
@@ -132,10 +132,10 @@ def train(
     early stopping does.
 
     Args:
-        task: the network and its data.
+        task: the task, which holds the network and its data.
         resume: called once before the first step, to set the state of an interrupted training.
         on_epoch: called after each epoch.
-        checkpoint: called after epochs, to store the state if it is time for that.
+        checkpoint: called after each epoch, to store the state if it is time for that.
     """
     # Dropout draws from torch's own generator, whose state is given back afterwards.
     with torch.random.fork_rng(devices=[]):
@@ -195,14 +195,14 @@ def _train(
 
 
 def _train_epoch(task: Task, state: State, epoch: int) -> float:
-    """A step of the optimiser for each batch; the mean loss before the steps."""
+    """Make a step of the optimiser for each batch; returns the mean loss before the steps."""
     state.predictor.train()
     losses = [_step(task, state, epoch, batch) for batch in task.batches(epoch, state.generator)]
     return math.fsum(losses) / len(losses)
 
 
 def _step(task: Task, state: State, epoch: int, batch: Any) -> float:
-    """One step of the optimiser; the loss before it."""
+    """Make one step of the optimiser; returns the loss before it."""
     clip = task.config.clip
     state.optimizer.zero_grad()
     loss = task.loss(batch)
@@ -221,7 +221,7 @@ def _step(task: Task, state: State, epoch: int, batch: Any) -> float:
 def _validate(
     task: Task, state: State, epoch: int, loss: float
 ) -> tuple[float | None, list[float]]:
-    """Score and curvatures of the averaged weights, if it is time for that; keeps the best."""
+    """Validate the averaged weights, if it is time for that; returns score and curvatures."""
     config, predictor = task.config, task.predictor
     due = epoch % config.eval_every == 0 or epoch == config.epochs
     if epoch <= task.warm_up or not due:

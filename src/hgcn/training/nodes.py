@@ -27,18 +27,18 @@ if TYPE_CHECKING:
     import polars as pl
 
 OTHER_SHARE = 0.15
-"""Share of the nodes for validation or test where only the other one is given."""
+"""Share of the nodes for validation or for test, if only the other share is given."""
 FEW = 10
-"""Labels are few if there is one for so many nodes or more: then the others can teach."""
+"""Labels are few if there are at least so many nodes for each: then consistency may help."""
 TEMPERATURE = 0.5
-"""Below 1 it makes the prediction that two passes should agree on surer than their mean."""
+"""Temperature that sharpens the mean of the predictions: below 1 it is surer than the mean."""
 RAMP = 100
-"""Epochs over which agreement comes to its full weight: at first there are guesses to agree on."""
+"""Epochs until agreement has its full weight: early predictions are only guesses."""
 
 
 @dataclass(frozen=True, eq=False)
 class NodePart:
-    """What the network sees of a part, which nodes it is asked about, and their classes."""
+    """The input of a part, the nodes to classify, and their classes."""
 
     seen: Input
     nodes: Tensor
@@ -47,7 +47,7 @@ class NodePart:
 
 @dataclass(frozen=True, eq=False)
 class NodeBatch:
-    """What one step is asked: classes of nodes, and links beside them or in their place."""
+    """The data of one step: nodes to classify, links to predict, or both."""
 
     part: NodePart | None
     agreement: float
@@ -56,11 +56,12 @@ class NodeBatch:
 
 @final
 class NodeTask(Task):
-    """Node classification by cross-entropy, with more to learn from if asked for.
+    """Node classification by cross-entropy, with further losses if the settings ask for them.
 
-    Link prediction may come before or beside it. With few labels, the predictions of all nodes may
-    be asked to agree between two passes with different dropout (``consistency``): both should come
-    near to their mean, made surer. What is asked grows over the first epochs.
+    Link prediction may be trained before it or together with it. With few labels, the predictions
+    of all nodes may be asked to agree between two passes with different dropout
+    (``consistency``): both should come near to their sharpened mean. The weight of this loss grows
+    over the first epochs.
     """
 
     scores: ClassVar[Mapping[str, Score]] = NODE_SCORES
@@ -72,12 +73,12 @@ class NodeTask(Task):
 
     @classmethod
     def check(cls, graph: Graph) -> None:
-        """There must be classes."""
+        """Refuse a graph without classes."""
         _classes_of(graph)
 
     @classmethod
     def default_score(cls, graph: Graph) -> str:
-        """F1 of two classes, else the accuracy."""
+        """F1 if there are two classes, else the accuracy."""
         return "f1" if graph.num_classes == 2 else "accuracy"
 
     @classmethod
@@ -103,7 +104,7 @@ class NodeTask(Task):
 
     @classmethod
     def num_classes(cls, graph: Graph) -> int:
-        """The classes of the graph."""
+        """The number of classes of the graph."""
         return graph.num_classes
 
     @classmethod
@@ -113,7 +114,7 @@ class NodeTask(Task):
 
     @classmethod
     def search_space(cls, graph: Graph, config: Config) -> dict[str, Any]:
-        """Link prediction before and beside, agreement where labels are few, weights of classes."""
+        """Link prediction before or beside, agreement if labels are few, weights of classes."""
         pretrain = [0, 50, 100]
         space: dict[str, Any] = {
             "link_regulariser": {"low": 1e-2, "high": 1.0, "log": True, "zero": True},
@@ -162,7 +163,7 @@ class NodeTask(Task):
         return NodePart(own.to(self.device, self.dtype), number[nodes].to(self.device), classes)
 
     def batches(self, epoch: int, generator: torch.Generator) -> Iterator[NodeBatch]:
-        """All training nodes at once, and links where they are learnt too."""
+        """One batch: all training nodes, and links where they are learnt too."""
         config = self.config
         warm = epoch <= self.warm_up
         links = None
@@ -224,14 +225,14 @@ class NodeTask(Task):
 
     @classmethod
     def predict(cls, trained: Trained, graph: Graph) -> pl.DataFrame:
-        """The most probable class of each node with its probability, and those of all classes."""
+        """A table: the most probable class of each node, and the probabilities of all classes."""
         return class_table(trained, graph)
 
 
 def disagreement(logits: Tensor) -> Tensor:
-    """Mean squared distance of predictions from their mean, made surer; logits are [views, n, k].
+    """Mean squared distance of predictions from their sharpened mean, given logits [views, n, k].
 
-    The mean is a fixed aim: no gradient flows into it.
+    The mean is a fixed target: no gradient flows into it.
     """
     predicted = logits.softmax(-1)
     aim = (predicted.detach().mean(0).log() / TEMPERATURE).softmax(-1)

@@ -22,8 +22,8 @@ def preset(source: object, settings: Mapping[str, Any]) -> tuple[str, dict[str, 
     has a preset is taken.
 
     Args:
-        source: what is trained on. Only names of data sets have presets.
-        settings: those that are given, perhaps ``task``, ``model`` and ``epochs`` among them.
+        source: the source of the graph. Only names of data sets have presets.
+        settings: the given settings, perhaps ``task``, ``model`` and ``epochs`` among them.
     """
     check_names(settings)
     model = settings.get("model", "hgcn")

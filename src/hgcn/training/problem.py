@@ -29,7 +29,7 @@ def load_graph(config: Config) -> Graph:
     from hgcn.data import load
 
     if config.source is None:
-        raise ConfigError("Expected a `source`: a dataset name, a file or a folder.")
+        raise ConfigError("Expected a `source`: the name of a data set, a file or a folder.")
     options = {
         name: getattr(config, name)
         for name in ("features", "labels", "directed")
@@ -39,7 +39,7 @@ def load_graph(config: Config) -> Graph:
 
 
 def has_device(name: str) -> bool:
-    """Whether torch can compute there."""
+    """Whether torch can compute on a device of this name."""
     try:
         torch.empty(0, device=name)
     except (AssertionError, RuntimeError):
@@ -48,7 +48,7 @@ def has_device(name: str) -> bool:
 
 
 def choose(graph: Graph, config: Config) -> Config:
-    """Fill in what the settings leave open, by what the graph has."""
+    """The settings with those filled in that were left open, by what the graph has."""
     if not has_device(config.device):
         raise ConfigError(
             f"Expected `device` to be one that torch has here, like 'cpu', got {config.device!r}."
@@ -74,7 +74,7 @@ def _usual(x: Tensor) -> str:
 
 @dataclass(frozen=True)
 class Problem:
-    """A graph with settled settings: what a run trains and evaluates.
+    """A graph with settled settings and a split: the subject of a run.
 
     Attributes:
         given: a split to use in place of the one that the settings ask for.
@@ -86,7 +86,7 @@ class Problem:
 
     @property
     def kind(self) -> type[Task]:
-        """The class of its task."""
+        """The class of the task."""
         return task_of(self.config)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What every task is: a class that says all that a kind of prediction needs, in one place."""
+"""The contract of a task: one class that has all that a kind of prediction needs."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Input:
-    """What the encoder sees: features, edges and their weights."""
+    """The input of an encoder: features, edges and their weights."""
 
     x: Tensor
     edge_index: Tensor
@@ -42,7 +42,7 @@ class Input:
         )
 
     def within(self, nodes: Tensor) -> tuple[Input, Tensor]:
-        """Whole graphs by themselves, and the new number of each node, which is -1 for others.
+        """The input of some whole graphs alone, and the new number of each node, -1 for others.
 
         Args:
             nodes: the nodes of these graphs, sorted.
@@ -60,7 +60,7 @@ class Input:
 
 
 class Task(ABC):
-    """A kind of prediction, and as an instance a network that is trained for it on a graph.
+    """A kind of prediction; an instance is a network in training for it, with its data.
 
     A task of one's own is a subclass, registered by name: ``hgcn.names.TASKS.register``.
 
@@ -68,12 +68,12 @@ class Task(ABC):
         scores: functions of two tensors of :meth:`outputs`; each can pick the best epoch.
         colour: the column by which pictures of embeddings are coloured.
         warm_up: epochs at the start that train for something else and are not validated.
-        select: name of the score that picks the best epoch.
+        select: the name of the score that picks the best epoch.
 
     Args:
-        graph: what is trained on.
-        split: its parts, as :meth:`split` makes them.
-        features: how features become input of the network.
+        graph: the graph to train on.
+        split: its split, as :meth:`split` makes it.
+        features: the map from features to input of the network.
         predictor: the network.
         config: settled settings.
     """
@@ -95,7 +95,7 @@ class Task(ABC):
             raise ConfigError(one_of("select", self.select, self.scores))
         self._kept: tuple[Input, Any, Tensor] | None = None
 
-    # ------------------------------------------------------------------ what the task is
+    # ------------------------------------------------------------------ the task itself
 
     @classmethod
     @abstractmethod
@@ -120,7 +120,7 @@ class Task(ABC):
     @classmethod
     @abstractmethod
     def fitting_nodes(cls, graph: Graph, split: Any) -> Tensor:
-        """The nodes whose features training may see, to fit the scale of features on."""
+        """The nodes whose features training may see; the feature map is fitted on them."""
 
     @classmethod
     def num_classes(cls, graph: Graph) -> int:
@@ -146,7 +146,7 @@ class Task(ABC):
 
     @abstractmethod
     def batches(self, epoch: int, generator: torch.Generator) -> Iterator[Any]:
-        """What each step of an epoch is trained on; a full batch is one step.
+        """The batches of an epoch: the data of one step each; a full batch is the only one.
 
         Randomness other than dropout comes from the generator.
         """
@@ -164,7 +164,7 @@ class Task(ABC):
         """All scores of a part."""
 
     def _embed(self, seen: Input) -> Tensor:
-        """Embeddings to evaluate; the last ones are kept, as long as the weights stay."""
+        """Embeddings for evaluation; the last ones are kept as long as the weights stay."""
         stamp = self.predictor.stamp()
         if self._kept is None or self._kept[0] is not seen or self._kept[1] != stamp:
             z = self.predictor.encode(seen.x, seen.edge_index, seen.edge_weight)
@@ -190,9 +190,9 @@ class Task(ABC):
     @classmethod
     @abstractmethod
     def evaluate(cls, trained: Trained, graph: Graph) -> dict[str, float]:
-        """Scores of a trained network on a graph, all of which is a test."""
+        """Scores of a trained network on a graph, all of which counts as test part."""
 
     @classmethod
     @abstractmethod
     def predict(cls, trained: Trained, graph: Graph) -> pl.DataFrame:
-        """A row for each node with what is predicted of it; an error if that is nothing."""
+        """A table of predictions with a row for each node; an error if the task has none."""

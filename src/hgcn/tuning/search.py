@@ -27,17 +27,17 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class SearchResult:
-    """What a search found.
+    """The result of a search.
 
     Attributes:
-        name: of the study, under which its storage knows it.
+        name: name of the study in its storage.
         config: the best settings, ready for :func:`hgcn.fit` or, as TOML, `hgcn train --config`.
         value: their validation score, the mean over the seeds.
         score: name of this score.
         trials: a row for each trial: number, state, value, seconds, error, and each setting. A
             pruned trial has the value at which it was stopped.
-        importance: how much of the spread of the score each setting explains; adds up to 1. Empty
-            if there are too few trials to tell.
+        importance: the share of the variance of the score that each setting explains; the shares
+            add up to 1. Empty if there are too few trials to tell.
         interrupted: whether Ctrl-C ended the search before all trials were done.
     """
 
@@ -73,14 +73,14 @@ def search(
     may work on it at the same time. One process gives the same result for the same seed.
 
     Args:
-        data: a dataset name, a path, a graph, or anything else that :func:`hgcn.fit` takes.
-        trials: how many settings to try in all, earlier ones of the same study included.
-        seeds: train each with so many seeds, and take the mean of their scores.
-        processes: how many trials to run at a time, with one thread each.
+        data: the name of a data set, a path, a graph, or anything else that :func:`hgcn.fit` takes.
+        trials: number of trials in all, earlier ones of the same study included.
+        seeds: number of seeds to train each trial with; its score is their mean.
+        processes: number of trials to run at a time, with one thread each.
         storage: a file (a journal that many processes may write), or the address of an SQL
             database, such as ``postgresql://...``; by default nothing is kept.
-        space: what to vary: a dictionary or a TOML file; docs/search.md shows the form.
-        name: of the study in the storage; by default made of data, task and model.
+        space: the search space: a dictionary or a TOML file; docs/search.md shows the form.
+        name: name of the study in the storage; by default made of data, task and model.
         on_trial: called after each trial.
         settings: fixed settings, any field of :class:`~hgcn.config.Config`: ``task``, ``model``,
             ``dim``, ``seed`` ...
@@ -133,7 +133,7 @@ def _plan(
 
 @contextlib.contextmanager
 def _storage(storage: str | Path | None, processes: int) -> Iterator[str | None]:
-    """Where the trials are kept; several processes need a file even if nothing is to stay."""
+    """The storage of the trials; several processes need a file even if nothing is to be kept."""
     if storage is not None or processes == 1:
         yield None if storage is None else str(storage)
         return
@@ -153,9 +153,9 @@ def _quiet() -> Iterator[None]:
 
 
 STRUCTURAL = {"degree_features": True, "root_weight": True, "class_weights": True}
-"""A start that suits features which say less than the edges do."""
+"""Settings of a first trial that suit features which say less than the edges do."""
 MEASURED = {**STRUCTURAL, "normalise": "standard"}
-"""The same for sparse features which are no words."""
+"""The same for sparse features that are not words."""
 
 
 def _starts(plan: Plan) -> list[dict[str, Any]]:
@@ -176,13 +176,13 @@ def _starts(plan: Plan) -> list[dict[str, Any]]:
 
 
 def _possible(changes: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
-    """The changes that the space allows, as drawn."""
+    """The changes that the search space allows, as drawn numbers."""
     drawn = {name: plan.space[name].drawn(changes[name]) for name in changes if name in plan.start}
     return {name: value for name, value in drawn.items() if value is not None}
 
 
 def _check_same(study: optuna.Study, plan: Plan) -> None:
-    """A study goes on only with what it was begun with: other scores cannot be compared."""
+    """Refuse a study that was begun for another plan: scores could not be compared."""
     now = plan.describe()
     before = study.user_attrs.get("plan")
     if before is None:

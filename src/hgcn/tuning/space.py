@@ -1,4 +1,4 @@
-"""What a search may vary: a small table of ranges and choices, the same for every method."""
+"""The search space: ranges and choices of settings, the same for every model."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ COMMON: Mapping[str, Any] = MappingProxyType(
     }
 )
 FIXED = ("model", "epochs", "patience", "eval_every")
-"""Not searched: what is compared, and how long a trial may train."""
+"""Settings that are not searched: the model, and those that limit the time of a trial."""
 TUNABLE = tuple(
     setting.name
     for setting in fields(Config)
@@ -51,10 +51,10 @@ class Range:
     """Numbers from ``low`` to ``high``.
 
     Attributes:
-        low, high: both ends are in.
+        low, high: the ends of the range, both included.
         log: whether orders of magnitude are equally likely.
-        zero: whether 0 is possible too, at a fifth of the chance.
-        whole: whether only whole numbers are.
+        zero: whether 0 is possible too, with a fifth of the probability.
+        whole: whether only whole numbers are possible.
     """
 
     low: float
@@ -65,7 +65,7 @@ class Range:
 
     @property
     def start(self) -> float:
-        """Where drawing begins: what is drawn below ``low`` stands for 0.
+        """The smallest number that is drawn: numbers below ``low`` stand for 0.
 
         So one number decides, and the sampler learns from all trials how far down to go.
         """
@@ -76,7 +76,7 @@ class Range:
         return self.low - (self.high - self.low) / 4
 
     def distribution(self) -> BaseDistribution:
-        """For Optuna."""
+        """The distribution that Optuna draws from."""
         from optuna.distributions import FloatDistribution, IntDistribution
 
         if self.whole:
@@ -84,11 +84,11 @@ class Range:
         return FloatDistribution(self.start, self.high, log=self.log)
 
     def value(self, drawn: Any) -> Any:
-        """The setting that a drawn number stands for."""
+        """The value of the setting that a drawn number stands for."""
         return 0.0 if self.zero and drawn < self.low else drawn
 
     def drawn(self, value: Any) -> Any:
-        """A number that stands for a setting; None if there is none."""
+        """A drawn number that stands for a value of the setting; None if there is none."""
         if self.zero and value == 0:
             return self.start
         return value if value is not None and self.low <= value <= self.high else None
@@ -101,13 +101,13 @@ class Choice:
     values: tuple[Any, ...]
 
     def distribution(self) -> BaseDistribution:
-        """For Optuna."""
+        """The distribution that Optuna draws from."""
         from optuna.distributions import CategoricalDistribution
 
         return CategoricalDistribution(self.values)
 
     def value(self, drawn: Any) -> Any:
-        """The setting that was drawn."""
+        """The value itself."""
         return drawn
 
     def drawn(self, value: Any) -> Any:
@@ -125,8 +125,8 @@ def make_space(
 
     Args:
         given: a table of ranges and choices, or a TOML file with one; by default the library's.
-        graph: what is trained on.
-        config: settings that are fixed; the task must be set.
+        graph: the graph to train on.
+        config: the settings that are fixed; the task must be set.
     """
     if given is None:
         table, where = {**COMMON, **task_of(config).search_space(graph, config)}, ""
@@ -155,7 +155,7 @@ def make_space(
 
 
 def parse_space(table: Mapping[str, Any]) -> SearchSpace:
-    """A space from ``{low = ..., high = ..., log = true, zero = true}`` and lists of values.
+    """A search space from ``{low = ..., high = ..., log = true, zero = true}`` and lists of values.
 
     Example:
         >>> parse_space({"act": ["relu", "tanh"]})

@@ -1,4 +1,4 @@
-"""The study that keeps the trials of a search: where it lies, and how settings are drawn."""
+"""The study that holds the trials of a search: its storage, and how settings are drawn."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ FINISHED = (TrialState.COMPLETE, TrialState.PRUNED, TrialState.FAIL)
 
 @dataclass(frozen=True)
 class Plan:
-    """A search, as each process needs to know it.
+    """The description of a search that each process works from.
 
     Attributes:
-        name: of the study.
-        graph: what is trained on.
+        name: name of the study.
+        graph: the graph to train on.
         config: the settings that are fixed.
-        space: those that vary.
+        space: the search space: the settings that vary.
         seeds: number of seeds of a trial.
-        start: what to try first, as drawn.
+        start: the settings of the first trial, as drawn numbers.
         where: file or address of the storage; None for this process's memory.
     """
 
@@ -42,7 +42,7 @@ class Plan:
     where: str | None = None
 
     def at(self, where: str | None) -> Plan:
-        """The same, with another storage."""
+        """The same plan with another storage."""
         return replace(self, where=where)
 
     def study(self) -> optuna.Study:
@@ -65,13 +65,13 @@ class Plan:
         about: dict[str, Any] = {k: v for k, v in fixed if v is not None and k != "source"}
         about |= {"data": self.graph.fingerprint()[:16], "seeds": self.seeds}
         for name, spec in self.space.items():
-            parts = asdict(spec)
-            about[f"space of {name}"] = list(parts["values"]) if "values" in parts else parts
+            stored = asdict(spec)
+            about[f"space of {name}"] = list(stored["values"]) if "values" in stored else stored
         return about
 
 
 def values_of(space: SearchSpace, drawn: dict[str, Any]) -> dict[str, Any]:
-    """Settings from what was drawn."""
+    """The settings that drawn numbers stand for."""
     return {name: spec.value(drawn[name]) for name, spec in space.items() if name in drawn}
 
 
@@ -81,7 +81,7 @@ def interrupted(trial: FrozenTrial) -> bool:
 
 
 def count_finished(study: optuna.Study) -> int:
-    """Number of trials that count."""
+    """Number of finished trials, those that were interrupted left out."""
     trials = study.get_trials(deepcopy=False, states=FINISHED)
     return sum(not interrupted(trial) for trial in trials)
 

@@ -26,7 +26,7 @@ from hgcn.tuning.study import Plan, count_finished, values_of
 
 @dataclass(frozen=True)
 class Trials:
-    """Where a search stands after a trial; what a display needs.
+    """The state of a search after a trial, as a display needs it.
 
     Attributes:
         done: trials that are finished, pruned and failed ones included.
@@ -45,7 +45,7 @@ class Worker:
     Args:
         plan: the search.
         study: the study of the plan.
-        stop: tells whether to give up.
+        stop: a function that tells whether to give up.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Worker:
         self.splits: dict[int, Any] = {}
 
     def run(self, total: int) -> float | None:
-        """Run one trial, unless there are enough; its score, or None if it has none."""
+        """Run one trial, unless there are enough; returns its score, or None if it has none."""
         if self.stop() or count_finished(self.study) >= total:
             return None
         trial = self.study.ask(self.distributions)
@@ -77,7 +77,7 @@ class Worker:
         return None
 
     def _score(self, trial: optuna.Trial) -> float:
-        """The mean validation score over the seeds; the first one decides whether to go on."""
+        """The mean validation score over the seeds; the first seed decides whether to go on."""
         plan = self.plan
         settings = values_of(plan.space, trial.params)
         scores = []
@@ -120,7 +120,7 @@ def run_trials(
     processes: int,
     on_trial: Callable[[Trials], None] | None,
 ) -> bool:
-    """Run trials until there are ``total``; whether Ctrl-C ended that."""
+    """Run trials until there are ``total``; returns whether Ctrl-C ended that."""
     done = count_finished(study)
     complete = study.get_trials(deepcopy=False, states=(TrialState.COMPLETE,))
     best = max((t.value for t in complete if t.value is not None), default=None)
@@ -186,7 +186,7 @@ def _deaf() -> Iterator[None]:
 
 
 _worker: Worker | None = None
-"""Of a process that was started for trials."""
+"""The worker of a process that was started for trials."""
 
 
 def _begin(plan: Plan, stop: Any) -> None:

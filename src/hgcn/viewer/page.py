@@ -59,8 +59,8 @@ def render_page(*scenes: Scene) -> str:
         return (assets / name).read_text(encoding="utf-8")
 
     style = asset("style.css")
-    parts = "\n".join(asset(name) for name in _SCRIPTS)
-    script = f'(() => {{\n"use strict";\n{parts}\n}})();\n'
+    scripts = "\n".join(asset(name) for name in _SCRIPTS)
+    script = f'(() => {{\n"use strict";\n{scripts}\n}})();\n'
     policy = (
         f"default-src 'none'; script-src 'sha256-{_hash(script)}'; "
         f"style-src 'sha256-{_hash(style)}'; img-src data:; base-uri 'none'; form-action 'none'; "

@@ -16,8 +16,8 @@ def serve(path: str | Path, *, port: int = 0, open_browser: bool = True) -> None
     """Serve a page at http://127.0.0.1 until interrupted; no other computer can reach it.
 
     Args:
-        path: a file of :func:`hgcn.viewer.write_page`.
-        port: 0 takes a free one.
+        path: a page that :func:`hgcn.viewer.write_page` wrote.
+        port: the port to listen on; 0 takes a free one.
         open_browser: whether to show the page at once.
     """
     with page_server(path, port=port) as server:
@@ -70,7 +70,7 @@ def page_server(path: str | Path, *, port: int = 0) -> ThreadingHTTPServer:
                 self.wfile.write(data)
 
         def log_message(self, *args: object) -> None:
-            """Requests are not worth a line each."""
+            """Print no line for a request."""
 
     try:
         return ThreadingHTTPServer((_ADDRESS, port), Handler)

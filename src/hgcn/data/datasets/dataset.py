@@ -1,4 +1,4 @@
-"""What there is to say about a data set, and the table that holds data sets by name."""
+"""The description of a data set, and the registry of data sets."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from hgcn.text import one_of
 
 @dataclass(frozen=True, eq=False)
 class Dataset:
-    """An entry of the table of data sets.
+    """An entry of the registry of data sets.
 
     It says how the data are loaded, by ``load`` or ``folder``. Numbers that are 0 are not known,
     and names that are None are as they were read.
@@ -27,27 +27,28 @@ class Dataset:
         ('link', 'node')
 
     Args:
-        name: what :func:`load_dataset` takes.
-        description: one line.
-        nodes: number of nodes; the data are refused if they have others.
+        name: the name that :func:`hgcn.load` takes.
+        description: a line for the table of `hgcn datasets`.
+        nodes: number of nodes; data with another number are refused.
         edges: number of edges, each counted once, without self-loops.
         features: number of features; 0 for none.
         classes: number of classes; 0 for none.
         graphs: number of graphs; two or more are split by graph.
         licence: the licence of the data, as far as their source states one.
         source: the repository they come from, or "simulated".
-        tasks: what the data are for: "link", "node" or both.
+        tasks: the tasks that the data are for: "link", "node" or both.
         delta: Gromov's hyperbolicity of the largest component, where it is known; a lower bound,
-            from 20 million sampled quadruples, for pubmed, twitch and email_enron.
+            from 20 million sampled quadruples, for twitch and email_enron.
         load: a function that makes or reads the graph.
         folder: the folder to read, of the layout that :func:`hgcn.data.read` takes: a path, or, as
             a string, the name of a folder in ``HGCN_DATA`` or in the cache.
-        instead: names of files of the folder in place of the usual ones, by what they hold.
+        instead: unusual names of files of the folder, by what they hold (see
+            :data:`hgcn.data.reading.folder.FILES`).
         columns: ``.npy`` files of the folder that hold further columns, by name of the column.
-        ids: the columns that tell what the source calls a node, joined by a colon.
+        ids: the columns that make the id of a node, joined by a colon.
         class_names: names of the classes; none if empty.
         feature_names: names of the features; none if empty.
-        notes: what users should know, a sentence each, in place of the notes on reading.
+        notes: remarks for users, a sentence each; they replace the notes on reading.
         ratios: the usual shares of training, validation and test nodes.
         presets: a folder of TOML files with chosen settings.
     """

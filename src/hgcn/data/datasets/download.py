@@ -1,4 +1,4 @@
-"""Downloads that survive broken lines: resumed, checked, and complete or not there at all."""
+"""Downloads that survive broken connections: resumed, checked, and whole or not there."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ PASSING = {408, 425, 429, 500, 502, 503, 504}
 
 
 class _Broken(Exception):
-    """The line broke; what has arrived is kept and another try may bring the rest."""
+    """The connection broke; the bytes that arrived are kept, and another try may bring the rest."""
 
 
 def cache_folder() -> Path:
-    """Where downloads are kept: ``HGCN_CACHE``, else ``hgcn`` in the user's cache folder."""
+    """The folder of downloads: ``HGCN_CACHE``, else ``hgcn`` in the user's cache folder."""
     if own := os.environ.get("HGCN_CACHE"):
         return Path(own).expanduser()
     if sys.platform == "win32":
@@ -56,45 +56,45 @@ def download(
 
     Args:
         url: the address, http or https.
-        path: where the file shall be; folders are made as needed.
+        path: the file to write; folders are made as needed.
         sha256: the expected checksum, in hexadecimal.
-        timeout: seconds without a byte after which the line counts as broken.
-        tries: how often in all to connect.
+        timeout: seconds without a byte after which the connection counts as broken.
+        tries: number of attempts to connect, the first included.
         wait: seconds to wait before the second try, doubled before each further one.
         progress: show a bar, where the terminal can.
     """
     with writable(path.parent), locked(path.with_name(path.name + ".lock")):
         if path.is_file() and _digest(path) == sha256:
             return path
-        part = path.with_name(path.name + ".part")
-        resumed = part.is_file() and part.stat().st_size > 0
-        _complete(url, part, timeout=timeout, tries=tries, wait=wait, progress=progress)
-        if resumed and _digest(part) != sha256:
-            # What was left from an earlier call may be rubbish: once more, from the start.
-            part.unlink()
-            _complete(url, part, timeout=timeout, tries=tries, wait=wait, progress=progress)
-        found = _digest(part)
+        partial = path.with_name(path.name + ".part")
+        resumed = partial.is_file() and partial.stat().st_size > 0
+        _complete(url, partial, timeout=timeout, tries=tries, wait=wait, progress=progress)
+        if resumed and _digest(partial) != sha256:
+            # The file left by an earlier call may be damaged: once more, from the start.
+            partial.unlink()
+            _complete(url, partial, timeout=timeout, tries=tries, wait=wait, progress=progress)
+        found = _digest(partial)
         if found != sha256:
-            part.unlink()
+            partial.unlink()
             raise DataError(
                 f"Expected {url} to have SHA-256 {sha256}, got {found}; the file was removed. "
                 "Did a proxy or a login page answer instead?"
             )
-        part.replace(path)
+        partial.replace(path)
     return path
 
 
 def _complete(
-    url: str, part: Path, *, timeout: float, tries: int, wait: float, progress: bool
+    url: str, partial: Path, *, timeout: float, tries: int, wait: float, progress: bool
 ) -> None:
     for attempt in range(1, tries + 1):
         try:
             with _bar(url, progress) as advance:
-                _receive(url, part, timeout, advance)
+                _receive(url, partial, timeout, advance)
             return
         except _Broken as broken:
             if attempt == tries:
-                size = part.stat().st_size if part.is_file() else 0
+                size = partial.stat().st_size if partial.is_file() else 0
                 raise DataError(
                     f"Expected to download {url}, got {broken} ({tries} tries, {size:,} bytes "
                     "kept). Is there a connection? The next call goes on from here."
@@ -102,8 +102,8 @@ def _complete(
             time.sleep(wait * 2 ** (attempt - 1))
 
 
-def _receive(url: str, part: Path, timeout: float, advance: Callable[[int, int], None]) -> None:
-    start = part.stat().st_size if part.is_file() else 0
+def _receive(url: str, partial: Path, timeout: float, advance: Callable[[int, int], None]) -> None:
+    start = partial.stat().st_size if partial.is_file() else 0
     request = urllib.request.Request(url, headers={"User-Agent": "hgcn"})
     if start:
         request.add_header("Range", f"bytes={start}-")
@@ -111,13 +111,13 @@ def _receive(url: str, part: Path, timeout: float, advance: Callable[[int, int],
         with urllib.request.urlopen(request, timeout=timeout) as response:
             if response.status != 206 or not _continues(response, start):
                 start = 0  # the server sent the whole file
-            _write(response, part, start, advance)
+            _write(response, partial, start, advance)
     except urllib.error.HTTPError as error:
         with error:
             if (
                 error.code == 416 and start
-            ):  # nothing beyond what we have, or a part of another file
-                part.unlink()
+            ):  # the server has no more bytes, or the partial file is of another file
+                partial.unlink()
                 raise _Broken("an unfit partial file") from error
             if error.code in PASSING:
                 raise _Broken(f"HTTP status {error.code}") from error
@@ -141,12 +141,12 @@ def _continues(response: HTTPResponse, start: int) -> bool:
 
 
 def _write(
-    response: HTTPResponse, part: Path, start: int, advance: Callable[[int, int], None]
+    response: HTTPResponse, partial: Path, start: int, advance: Callable[[int, int], None]
 ) -> None:
     length = response.headers.get("Content-Length")
     total = start + int(length) if length else 0
     done = start
-    with part.open("r+b" if start else "wb") as file:
+    with partial.open("r+b" if start else "wb") as file:
         file.seek(start)
         advance(done, total)
         # read1 hands over what is there, so that nothing is lost when the line breaks.

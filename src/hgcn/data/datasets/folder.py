@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-# Content by file name. What a content is follows from the name:
+# Contents by file name. The type of a content follows from the name:
 # edges.csv, closure.csv: int64 array [E, 2]; nodes.csv: dict of columns of text;
 # .json: dict; .npy: array; .npz: SciPy CSR matrix.
 Files = dict[str, Any]

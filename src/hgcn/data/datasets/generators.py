@@ -17,7 +17,7 @@ from hgcn.data.graph import Graph
 from hgcn.data.pairs import keys
 from hgcn.errors import GraphError
 
-BLOCK = 10_000  # points whose neighbours are sought at a time, to bound the memory
+BLOCK = 10_000  # so many points are matched with their neighbours at a time, to bound memory
 
 
 def balanced_tree(branching: int = 3, depth: int = 5) -> Graph:
@@ -95,7 +95,7 @@ def hyperbolic_random(
         nodes: number of points.
         degree: expected mean degree, at most half of the nodes; :math:`R` is chosen for it.
         gamma: exponent of the degrees, more than 2 and at most 10.
-        seed: of the points.
+        seed: seed of the points.
     """
     _at_least("nodes", nodes, 2)
     if not 2 < gamma <= 10:
@@ -174,7 +174,7 @@ def _preferential(nodes: int, each: int, random: np.random.Generator) -> np.ndar
     count = len(star) + len(new)
     node = np.full(2 * count, -1)
     node[: 2 * each] = star.ravel()
-    drawn = 2 * np.arange(each, count)  # of each drawn end; the new node is next to it
+    drawn = 2 * np.arange(each, count)  # positions of the drawn ends; the new node is next to each
     node[drawn + 1] = new
     repeated = np.arange(2 * count)
     again = np.ones(len(new), dtype=bool)

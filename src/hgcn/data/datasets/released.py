@@ -72,21 +72,21 @@ def planetoid(raw: Path, *, name: str) -> Files:
     """
     from scipy import sparse
 
-    part = {
+    raw_file = {
         suffix: load_pickle(raw / f"ind.{name}.{suffix}")
         for suffix in ("y", "ally", "ty", "allx", "tx", "graph")
     }
     test = np.loadtxt(raw / f"ind.{name}.test.index", np.int64)
-    known = len(part["ally"])
+    known = len(raw_file["ally"])
     nodes = max(known, int(test.max()) + 1)
     labels = np.full(nodes, -1)
-    labels[:known] = part["ally"].argmax(axis=1)
-    labels[test] = part["ty"].argmax(axis=1)
+    labels[:known] = raw_file["ally"].argmax(axis=1)
+    labels[test] = raw_file["ty"].argmax(axis=1)
 
-    shape = (nodes, part["allx"]["_shape"][1])
+    shape = (nodes, raw_file["allx"]["_shape"][1])
     rows, columns, values = [], [], []
     for suffix, nodes_of_rows in (("allx", np.arange(known)), ("tx", test)):
-        matrix = part[suffix]
+        matrix = raw_file[suffix]
         rows.append(np.repeat(nodes_of_rows, np.diff(matrix["indptr"])))
         columns.append(matrix["indices"])
         values.append(matrix["data"])
@@ -94,10 +94,10 @@ def planetoid(raw: Path, *, name: str) -> Files:
     features = sparse.csr_matrix(triples, shape, dtype=np.float32)
     features.sort_indices()
 
-    lists = part["graph"]
+    lists = raw_file["graph"]
     source = np.repeat(list(lists), [len(found) for found in lists.values()])
     target = np.concatenate([np.asarray(found, np.int64) for found in lists.values()])
-    train = len(part["y"])
+    train = len(raw_file["y"])
     return {
         "edges.csv": undirected(np.stack((source, target), axis=1)),
         "features.npz": features,

@@ -2,8 +2,8 @@
 
 The paper says: "We simulate the SIR disease spreading model, where the label of a node is whether
 the node was infected or not. Based on the model, we build tree networks, where node features
-indicate the susceptibility to the disease." It gives no more, so the rest is ours, and is written
-down at :func:`disease_spread`.
+indicate the susceptibility to the disease." It gives no more details, so the rest is ours: see
+:func:`disease_spread`.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ DENSITY = 0.05  # share of the columns that a node has
 
 
 def disease() -> Graph:
-    """The data set `disease`: one tree of 1,044 nodes."""
+    """The data set ``disease``: one tree of 1,044 nodes."""
     return disease_spread(DISEASE_NODES, seed=0).replace(name="disease")
 
 
 def disease_m() -> Graph:
-    """The data set `disease_m`: 91 trees of 43,193 nodes in all, split by tree 70/15/15."""
+    """The data set ``disease_m``: 91 trees of 43,193 nodes in all, split by tree 70/15/15."""
     return disease_spread(DISEASE_M_NODES, DISEASE_M_TREES, seed=0).replace(name="disease_m")
 
 
@@ -82,7 +82,7 @@ def disease_spread(
         features: number of columns of ``x``, an even number.
         noise: share of the markers that tell nothing.
         kinship: share of the loci that come from the parent.
-        seed: of everything random.
+        seed: seed of everything random.
 
     Returns:
         A graph with sparse 0/1 features. Its columns are ``depth``, ``parent`` (-1 at a root) and

@@ -1,4 +1,4 @@
-"""The data sets by name: what they are, where they come from, and how to get one."""
+"""The data sets of this package, and how one is loaded by name."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ def load_dataset(name: str, *, progress: bool = True, server: str = SERVER) -> G
     Args:
         name: one of :data:`DATASETS`.
         progress: show a bar while downloading, where the terminal can.
-        server: where to download from, if not from GitHub: a mirror with the same paths.
+        server: the address to download from: GitHub, or a mirror with the same paths.
     """
     if name not in DATASETS:
         raise DataError(one_of("name", name, DATASETS))

@@ -18,7 +18,8 @@ def hop_distances(start: Ints, other: Ints, nodes: Ints) -> tuple[Hops, Ints]:
 
     Args:
         start, other: the graph in CSR form.
-        nodes: which nodes; memory is their number squared, plus a few numbers for each node.
+        nodes: the nodes to measure among; memory is their number squared, plus a few numbers for
+            each node of the graph.
     """
     count = len(start) - 1
     column = np.full(count, -1, np.int64)
@@ -33,7 +34,7 @@ def eccentricities(start: Ints, other: Ints, nodes: Ints) -> Ints:
 
 
 def levels(start: Ints, other: Ints, node: int) -> Ints:
-    """The distance of every node from one."""
+    """The distance of every node from one node."""
     return _levels(start, other, node)
 
 
@@ -66,15 +67,15 @@ def diameter(start: Ints, other: Ints, most: int) -> tuple[int, bool]:
 
 # Multiplied by this number, the 64 powers of two differ in their highest six bits.
 DE_BRUIJN = np.uint64(0x03F79D71B4CB0A89)
-PLACES = np.zeros(64, np.int64)
+BIT_AT = np.zeros(64, np.int64)
 for _bit in range(64):
-    PLACES[(int(DE_BRUIJN) << _bit) % 2**64 >> 58] = _bit
+    BIT_AT[(int(DE_BRUIJN) << _bit) % 2**64 >> 58] = _bit
 
 
 @compiled(inline="always")
 def _lowest_bit(mask: np.uint64) -> int:
     lowest = mask & (~mask + np.uint64(1))
-    return PLACES[(lowest * DE_BRUIJN) >> np.uint64(58)]
+    return BIT_AT[(lowest * DE_BRUIJN) >> np.uint64(58)]
 
 
 @compiled()

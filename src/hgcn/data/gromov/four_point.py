@@ -53,7 +53,7 @@ def sample_deltas(hops: Hops, count: int, generator: np.random.Generator) -> Sam
 
 
 def blocks_of(matrix: csr_array) -> list[Ints]:
-    """The blocks of a graph, largest first: parts that stay connected without any one node.
+    """The blocks of a graph, largest first: subgraphs that stay connected without any one node.
 
     The delta of a graph is the largest one of its blocks.
     """
@@ -74,13 +74,13 @@ def exact_delta(
     Args:
         matrix: the graph.
         blocks: its blocks, largest first.
-        best, quadruple: a value that some four nodes have, to start from.
+        best, quadruple: four nodes to start from, and twice their delta.
     """
     for block in blocks:
         if len(block) < 4:
             break
-        part = matrix[block][:, block]
-        start, other = part.indptr.astype(np.int64), part.indices.astype(np.int64)
+        inside = matrix[block][:, block]
+        start, other = inside.indptr.astype(np.int64), inside.indices.astype(np.int64)
         hops, farthest = hop_distances(start, other, np.arange(len(block)))
         if farthest.max() > best:
             found, nodes = largest_delta(hops, start, other, best)

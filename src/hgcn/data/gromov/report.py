@@ -32,12 +32,13 @@ TREE_LIKE, RANDOM = 0.5, 0.9
 
 @dataclass(frozen=True)
 class Hyperbolicity:
-    """What :func:`hyperbolicity` found; ``print`` shows it as a report.
+    """The result of :func:`hyperbolicity`; ``print`` shows it as a report.
 
     Attributes:
-        name: of the graph.
-        total_nodes: of the graph.
-        nodes, edges: of its largest component, which all other numbers are about.
+        name: name of the graph.
+        total_nodes: number of nodes of the graph.
+        nodes, edges: numbers of nodes and edges of its largest component, which all that follows
+            is about.
         delta: the largest delta of any four nodes if ``exact``, else of those sampled.
         exact: whether ``delta`` is exact or a lower bound.
         quadruple: four nodes that have this delta, by the user's ids.
@@ -45,7 +46,7 @@ class Hyperbolicity:
         diameter_exact: whether it is exact or a lower bound.
         average: the mean delta of the sampled quadruples.
         average_distance: the mean distance of two nodes in them.
-        counts: how many of the sampled quadruples have each delta.
+        counts: the number of sampled quadruples with each delta.
         samples: number of random quadruples.
         sources: number of random nodes from which the quadruples were drawn.
         random_average: the relative average of a random graph with as many nodes and edges.
@@ -107,7 +108,7 @@ class Hyperbolicity:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, for JSON."""
+        """All attributes and ratios, for JSON."""
         return {
             **asdict(self),
             "relative": self.relative,
@@ -164,9 +165,9 @@ def hyperbolicity(
         graph: a graph, or anything that :func:`hgcn.data.as_graph` takes.
         samples: number of random quadruples for the average and the distribution, and for a lower
             bound of delta where the exact value takes too long.
-        exact: find the exact delta. Left open, it is found where the largest block (a part that no
-            single node cuts) has at most 2,500 nodes.
-        seed: of the random nodes.
+        exact: find the exact delta. Left open, it is found where the largest block (a subgraph that
+            no single node cuts) has at most 2,500 nodes.
+        seed: seed of the random nodes.
     """
     from hgcn.data.gromov.distances import diameter
     from hgcn.data.gromov.four_point import blocks_of, exact_delta, sample_deltas

@@ -1,4 +1,4 @@
-"""Edges and what is known about nodes, put together to a graph."""
+"""Edges, features, labels and columns of nodes, put together to a graph."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Opened:
-    """A source: its edges and, if it knows them, its nodes.
+    """A source that was opened: its edges and, where it has them, its nodes.
 
     ``num_nodes`` is given where edges hold numbers of nodes rather than ids.
     """
@@ -48,7 +48,8 @@ class Opened:
 def assemble(opened: Opened, given: Mapping[str, Any], directed: bool | None) -> dict[str, Any]:
     """The fields of the graph of a source and of the tables and arrays given with it.
 
-    Not the graph itself: it is checked when it is made, and a large one should be checked once.
+    It returns no graph: that would be checked when it is made, and a large graph should be checked
+    only once.
     """
     edges = opened.edges
     table = opened.nodes if given["nodes"] is None else open_table(given["nodes"])

@@ -23,15 +23,15 @@ WEIGHT = "weight"
 
 @dataclass(frozen=True)
 class Edges:
-    """An edge list as it came.
+    """An edge list as it was read.
 
     Attributes:
         ids: the ids of both ends: the sources of all edges, then the targets.
         weight: the weight of each edge, where there are weights.
-        path: what the edges were read from, for errors.
-        location: a function that tells where a row stands in the source, for errors.
+        path: name of the source, for errors.
+        location: a function from a row to its location in the source, for errors.
         directed: whether direction means something; None if the source does not tell.
-        notes: what was found out while reading, a sentence each.
+        notes: remarks on reading, a sentence each.
         numbered: whether ids are numbers of nodes, so that nodes without an edge exist as well.
     """
 
@@ -43,13 +43,13 @@ class Edges:
     notes: tuple[str, ...] = ()
     numbered: bool = False
 
-    def location_of_end(self, at: int) -> str:
+    def location_of_end(self, position: int) -> str:
         """The location in the source of the id at a position of ``ids``."""
-        return self.location(at % (len(self.ids) // 2))
+        return self.location(position % (len(self.ids) // 2))
 
 
 def edges_from_table(table: Table) -> Edges:
-    """The edges in a file, one a row."""
+    """The edges of a table, one in each row."""
     frame = read_table(table, _is_header)
     names = frame.data.columns
     source, target, weight = _roles(frame, table)
@@ -83,7 +83,7 @@ def make_edges(
     directed: bool | None = None,
     notes: tuple[str, ...] = (),
 ) -> Edges:
-    """Check ids and weights."""
+    """Edges with checked ids and weights."""
     import polars as pl
 
     rows = len(source)
@@ -219,7 +219,7 @@ def edges_from_matrix(matrix: Any) -> tuple[Edges, int]:
     entries.sum_duplicates()
     entries.eliminate_zeros()
     weight = None if (entries.data == 1).all() else pl.Series(entries.data)
-    row, column = (pl.Series(part.astype(np.int64)) for part in (entries.row, entries.col))
+    row, column = (pl.Series(ends.astype(np.int64)) for ends in (entries.row, entries.col))
 
     def location(at: int) -> str:
         return f"entry ({row[at]}, {column[at]}) of the matrix"

@@ -26,7 +26,7 @@ MAX_CATEGORIES = 256
 def encode_features(
     frame: Frame, names: Sequence[str]
 ) -> tuple[Tensor, tuple[str, ...], list[str]]:
-    """A matrix from columns: numbers as they are, categories one-hot; names and notes.
+    """A matrix made of columns (numbers as they are, categories one-hot), its names, and notes.
 
     A missing number becomes the mean of its column and sets an indicator column; a missing category
     is a category of its own.
@@ -43,11 +43,11 @@ def encode_features(
             )
         numbers = _numbers(column, frame, name)
         if numbers is None:
-            block, parts = _one_hot(column, frame, name)
+            block, names_of_block = _one_hot(column, frame, name)
         else:
-            block, parts = _fill(numbers, name)
+            block, names_of_block = _fill(numbers, name)
         blocks.append(block)
-        titles += parts
+        titles += names_of_block
         if missing:
             how = "an own category" if numbers is None else "the mean, marked in an own column"
             notes.append(f"Features: {count(missing, 'missing value')} of {name!r} became {how}.")
@@ -165,8 +165,8 @@ def encode_classes(
     return y, tuple(str(kind) for kind in kinds), column.null_count()
 
 
-def plain_column(column: pl.Series, at: np.ndarray) -> np.ndarray:
-    """A column as numbers or text, in the order ``at``; NaN or "" where it has no value."""
+def plain_column(column: pl.Series, rows: np.ndarray) -> np.ndarray:
+    """A column as numbers or text, taken at ``rows``; NaN or "" where there is no value or row."""
     import polars as pl
 
     column = clean_text(column)
@@ -177,13 +177,13 @@ def plain_column(column: pl.Series, at: np.ndarray) -> np.ndarray:
             if cast.null_count() == column.null_count() < len(column):
                 column = cast
                 break
-    lacking = bool((at < 0).any()) or column.null_count() > 0
+    lacking = bool((rows < 0).any()) or column.null_count() > 0
     if column.dtype == pl.String:
         values = np.array(column.fill_null("").to_list(), dtype=np.str_)
-        return np.where(at < 0, "", values[at])
+        return np.where(rows < 0, "", values[rows])
     values = (
         column.cast(pl.Float64).fill_null(float("nan")).to_numpy()
         if lacking
         else (column.to_numpy())
     )
-    return np.where(at < 0, np.nan, values[at]) if lacking else values[at]
+    return np.where(rows < 0, np.nan, values[rows]) if lacking else values[rows]

@@ -1,4 +1,4 @@
-"""A folder of files with fixed names, one graph each."""
+"""A graph in a folder of files with fixed names."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ FILES = {
     "graph_ids": ("graph_ids.npy", "graph_ids.csv", "graph_ids.parquet"),
     "split": ("split.json",),
 }
-"""What a folder may hold, and the names that a file of it may have."""
+"""The contents of a folder, and for each the names that its file may have."""
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
@@ -38,16 +38,16 @@ def folder_fields(
     instead: Mapping[str, str] = NOTHING,
     num_nodes: int | None = None,
 ) -> dict[str, Any]:
-    """The fields of the graph in a folder, but for its name.
+    """The fields of the graph in a folder, except its name.
 
     Args:
         folder: a folder with files of the names in :data:`FILES`.
         given: ``nodes``, ``features``, ``labels`` and ``graph_ids`` as :func:`hgcn.data.read` takes
             them, which win over files of the folder.
         directed: whether direction means something.
-        instead: names of files to read in place of the usual ones, by what they hold.
-        num_nodes: number of nodes of a graph without anything but edges; these then hold numbers
-            of nodes.
+        instead: unusual names of files, by what they hold: "edges", "labels", ...
+        num_nodes: number of nodes of a graph that has nothing but edges; the edges then hold
+            numbers of nodes.
     """
     files = folder_files(folder, instead)
     values = {

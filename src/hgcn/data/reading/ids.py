@@ -1,4 +1,4 @@
-"""Node ids of any type to node numbers."""
+"""From ids of nodes, of any type, to numbers of nodes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def tidy(ids: pl.Series, location: Callable[[int], str]) -> pl.Series:
         numbers = ids.cast(pl.Int64, strict=False)
         return ids.cast(pl.String) if numbers.null_count() else numbers
     text = ids.cast(pl.String, strict=False)
-    for spaces in (False, True):  # which are rare, and take a while to remove
+    for spaces in (False, True):  # spaces are rare, and take a while to remove
         text = text.str.strip_chars() if spaces else text
         numbers = text.cast(pl.Int64, strict=False)
         if not numbers.null_count() and _are_written_plainly(numbers, text):
@@ -67,7 +67,7 @@ def _no_missing(missing: pl.Series, ids: pl.Series, location: Callable[[int], st
 
 
 def same_kind(*ids: pl.Series) -> list[pl.Series]:
-    """All of them as numbers, or all as text."""
+    """Several lists of ids, all as whole numbers or all as text."""
     import polars as pl
 
     if len({series.dtype for series in ids}) == 1:
@@ -119,7 +119,7 @@ def first_repeat(ids: pl.Series) -> int | None:
 
 
 def as_array(ids: pl.Series) -> np.ndarray:
-    """Ids the way a graph keeps them: int64 or text."""
+    """Ids as the array that a graph holds: int64 or text."""
     import polars as pl
 
     return ids.to_numpy() if ids.dtype == pl.Int64 else np.array(ids.to_list(), dtype=np.str_)

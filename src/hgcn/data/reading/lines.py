@@ -1,7 +1,7 @@
-"""The text of a table: its bytes, its records with their lines, and what is wrong with it.
+"""The text of a table: its bytes, its records with their lines, and its faults.
 
 Tables are parsed by polars, which is fast but says little about what it refuses, and fills short
-rows silently. So what may be wrong is looked at again here, record by record, only when needed.
+rows silently. So a doubtful file is read again here, record by record, to name the line at fault.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Text:
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
         """Line and fields of each record; those of a blank line are ``[]``."""
-        # Of yielded line i, where it stands in the file: comments are passed over.
+        # The line of the file that each yielded line is: comments are passed over.
         numbers: list[int] = []
 
         def lines() -> Iterator[str]:
@@ -73,7 +73,7 @@ class Text:
             ) from None
 
     def line_of(self, row: int) -> int:
-        """The line of a record, the header and blank lines counted as the reader does."""
+        """The number in the file of the line with a record; header and blank lines count."""
         lines = (line for line, fields in self.records() if fields)
         return next(line for at, line in enumerate(lines) if at == row)
 
@@ -92,7 +92,7 @@ class Text:
         return filled
 
     def complain(self, width: int, reason: str) -> NoReturn:
-        """Say what is wrong with a text that polars refused."""
+        """Raise an error that names the fault of a text that polars refused."""
         self.check_widths(width)
         for line, fields in self.records():
             if any('"' in field for field in fields):
@@ -127,6 +127,6 @@ def read_bytes(path: Path) -> bytes:
         )
     if not data.strip():
         raise DataError(f"Expected a table, got an empty file ({path}).")
-    if data.count(b"\r") != data.count(b"\r\n"):  # as old Macs end lines; polars would not see it
+    if data.count(b"\r") != data.count(b"\r\n"):  # line ends of old Macs
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
     return data.rstrip(b"\r\n") + b"\n" if data.endswith((b"\n\n", b"\r\n\r\n")) else data

@@ -1,4 +1,4 @@
-"""Many graphs as one."""
+"""Many graphs combined to one."""
 
 from __future__ import annotations
 
@@ -70,15 +70,15 @@ def combine(graphs: Sequence[Graph], name: str = "graph") -> Graph:
     )
 
 
-def _cat(parts: Sequence[Tensor | None]) -> Tensor | None:
-    given = [part for part in parts if part is not None]
+def _cat(tensors: Sequence[Tensor | None]) -> Tensor | None:
+    given = [tensor for tensor in tensors if tensor is not None]
     return torch.cat(given) if given else None
 
 
-def _cat_ids(parts: Sequence[np.ndarray]) -> np.ndarray:
-    if len({part.dtype.kind for part in parts}) > 1:
-        parts = [part.astype(np.str_) for part in parts]
-    return np.concatenate(parts)
+def _cat_ids(arrays: Sequence[np.ndarray]) -> np.ndarray:
+    if len({array.dtype.kind for array in arrays}) > 1:
+        arrays = [array.astype(np.str_) for array in arrays]
+    return np.concatenate(arrays)
 
 
 def _cat_splits(graphs: Sequence[Graph], starts: Any) -> dict[str, Tensor] | None:

@@ -1,4 +1,4 @@
-"""What is known about nodes: tables keyed by id, and arrays with a row for each node."""
+"""Values of nodes: tables keyed by id, and arrays with a row for each node."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Keyed:
     columns: tuple[str, ...]
 
     def without(self, *others: Keyed | RowValues | None) -> Keyed:
-        """The columns of this table that no other part uses."""
+        """This table without the columns that the others use."""
         used = {
             name
             for other in others
@@ -42,7 +42,7 @@ class Keyed:
 
 @dataclass(frozen=True)
 class RowValues:
-    """An array with a row for each node."""
+    """An array with a row for each node, and the name of its source for errors."""
 
     value: Any
     path: str
@@ -191,7 +191,7 @@ def _as_rows(edges: Edges, total: int, what: str) -> Ints:
 
 
 def _check_order(table: Keyed, ids: pl.Series, edges: Edges) -> None:
-    """Refuse arrays next to a table if it is not plain which row belongs to which id."""
+    """Refuse arrays next to a table if it is unclear which row belongs to which id."""
     if len(ids) > len(table.ids):
         missing_ids(ids.slice(len(table.ids)), table.frame.path, "a row", edges)
     numbers = table.ids.to_numpy()
@@ -206,7 +206,7 @@ def _check_order(table: Keyed, ids: pl.Series, edges: Edges) -> None:
 
 
 def missing_ids(missing: pl.Series, path: str, what: str, edges: Edges) -> None:
-    """Refuse ids that lack something, and tell where the edges have the first of them."""
+    """Refuse nodes without a value, and give the location of the first one in the edges."""
     import polars as pl
 
     named = ", ".join(str(value) for value in missing.head(3))

@@ -1,4 +1,4 @@
-"""Graphs from files and from objects of other packages."""
+"""The function that reads a graph from a file or from an object of another package."""
 
 from __future__ import annotations
 
@@ -43,17 +43,17 @@ def read(
         >>> folder.cleanup()
 
     Args:
-        source: an edge list (``.csv``, ``.tsv``, ``.txt``, ``.parquet``, or a :class:`Table` for
-            more to say about the file), a folder with an ``edges.csv``, a GraphML, GML or JSON
-            (node-link) file, a NetworkX graph, a SciPy sparse adjacency matrix, a PyG ``Data``, an
-            ``edge_index`` of shape [2, E], a tuple of two or three arrays (ids of sources, ids of
-            targets, weights), or a list of such sources: many graphs at once.
+        source: an edge list (``.csv``, ``.tsv``, ``.txt``, ``.parquet``, or a :class:`Table` if
+            the path alone does not say enough), a folder with an ``edges.csv``, a GraphML, GML or
+            JSON (node-link) file, a NetworkX graph, a SciPy sparse adjacency matrix, a PyG
+            ``Data``, an ``edge_index`` of shape ``[2, E]``, a tuple of two or three arrays (ids of
+            sources, ids of targets, weights), or a list of such sources: many graphs at once.
         nodes: a table of nodes, its first column the id. Columns that are neither features nor
             labels nor graph ids are kept in ``columns``.
         features: columns of ``nodes``, or a table of which every other column is a feature, or
             numbers in rows: an ``.npy`` or ``.npz`` file, an array, a tensor, a sparse matrix.
         labels: a column of ``nodes``, a table of ids and classes, or an array or ``.npy`` file.
-        graph_ids: which graph a node belongs to, in the same forms as labels.
+        graph_ids: the graph of each node, in the same forms as labels.
         directed: whether direction means something. If not given, the source tells (PyG, NetworkX)
             or the graph is undirected.
         name: a name for the graph; that of the file or folder if not given.

@@ -15,7 +15,7 @@ from hgcn.text import near_miss, one_of
 if TYPE_CHECKING:
     import polars as pl
 
-# By ending of the file, the first that the first line contains.
+# Candidates by ending of the file; the first one that the first line contains is taken.
 LOOSE = (".txt", ".edges", ".edgelist")
 SEPARATORS = {".csv": ",", ".tsv": "\t", ".tab": "\t"} | dict.fromkeys(LOOSE, "\t ,")
 PARQUET = (".parquet", ".pq")
@@ -27,18 +27,18 @@ _NO_HEADER = " If the first line is no header, say so: Table(path, header=False)
 
 @dataclass(frozen=True)
 class Table:
-    """A table in a file and how to read it, for where the path alone does not say enough.
+    """A table in a file and how to read it, if the path alone does not say enough.
 
     Example:
         >>> flights = Table("flights.csv", columns=("from", "to", "seats"), delimiter=";")
 
     Args:
         path: a ``.csv``, ``.tsv``, ``.txt`` or ``.parquet`` file; text may be packed (``.gz``).
-        columns: which columns to take: source, target and perhaps weight of edges, or the id and
+        columns: the columns to take: source, target and perhaps weight of edges, or the id and
             then anything else about nodes. In a file without a header, the names to give them.
         header: whether the first line names the columns. Found out for edges if not given; a table
             of nodes has a header unless this is False.
-        delimiter: what separates fields; by the ending of the file if not given.
+        delimiter: the character between fields; by the ending of the file if not given.
     """
 
     path: str | Path
@@ -53,8 +53,8 @@ class Frame:
 
     Attributes:
         data: columns of text, or of any type if they are from Parquet.
-        path: what the table was read from, for errors.
-        location: a function that tells where a row stands in the file, for errors.
+        path: name of the source, for errors.
+        location: a function from a row to its location in the file, for errors.
         header: whether there is a header; None if the first line, which was then taken as a row,
             may be one.
     """

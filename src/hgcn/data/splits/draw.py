@@ -48,8 +48,8 @@ def split_links(
     reverse are always in the same part.
 
     Of many graphs (``graph_ids``), whole graphs are kept for validation and test: those of
-    ``graph.split``, or shares ``val`` and ``test`` of them at random. In these a share ``test`` of
-    the edges is to be predicted from the others.
+    ``graph.split``, or shares ``val`` and ``test`` of them at random. In these graphs a share
+    ``test`` of the edges is to be predicted from the others.
 
     Validation and test have as many negatives as positives: different pairs, never an edge of any
     part, never a node and itself, none in both parts.

@@ -1,4 +1,4 @@
-"""Edges for link prediction: which are shown and which are asked, in each part of a split."""
+"""Edges for link prediction: in each part, those shown as messages and those to predict."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ from hgcn.names import PARTS
 
 @dataclass(frozen=True, eq=False)
 class LinkPart:
-    """What one part of a split shows and asks.
+    """The edges of one part: those shown to the network, and the pairs to predict.
 
     Attributes:
         messages: edges on which messages may travel, as an ``edge_index``.
         message_weight: their weights, where the graph has weights.
         positives: edges to be predicted, each once, ``[2, M]``.
-        negatives: pairs without an edge to tell them from; None in training, which draws new ones.
+        negatives: pairs without an edge, to be told from the positives; None in training, which
+            draws new ones.
         nodes: the nodes of the part's own graphs, sorted; None if all parts are of one graph.
     """
 
@@ -53,7 +54,7 @@ class LinkSplit:
 
     Attributes:
         train, val, test: the parts.
-        protocol: "clean", or "legacy".
+        protocol: "clean" or "legacy".
         inductive: whether the parts are of different graphs.
         non_edges: the pairs that training negatives are drawn from.
     """
@@ -77,8 +78,8 @@ class LinkSplit:
 def links_of_one_graph(
     graph: Graph, shares: Sequence[float], generator: np.random.Generator
 ) -> LinkSplit:
-    """Edges at random; messages of all parts are the training edges."""
-    edges = _Edges(graph)
+    """The split of one graph: edges drawn at random; messages are the training edges."""
+    edges = _EdgePairs(graph)
     part = torch.full((edges.pairs.shape[1],), UNUSED)
     sizes = part_sizes(len(part), shares, "edges")
     draw_parts(torch.arange(len(part)), sizes, part, generator)
@@ -100,8 +101,8 @@ def links_of_one_graph(
 def links_by_graph(
     graph: Graph, shares: Sequence[float], generator: np.random.Generator
 ) -> LinkSplit:
-    """Whole graphs for each part; in those of validation and test some edges are held out."""
-    edges = _Edges(graph)
+    """The split by whole graphs; in those of validation and test some edges are held out."""
+    edges = _EdgePairs(graph)
     graph_ids = graph.graph_ids
     if graph_ids is None:
         raise GraphError("Expected a graph with `graph_ids`, got one without.")
@@ -130,7 +131,7 @@ def links_by_graph(
 
 
 def check_links(split: LinkSplit, num_nodes: int) -> None:
-    """Refuse a split that shows what it asks, however it was made."""
+    """Refuse a split that shows an edge which is to be predicted, however the split was made."""
 
     def edges_of(*lists: Tensor) -> Ints:
         # NumPy sorts integers ten times as fast as torch does.
@@ -161,11 +162,11 @@ def _held_out(inside: Tensor, share: float, code: int, generator: np.random.Gene
     return part == 1
 
 
-class _Edges:
-    """The edges of a graph by unordered pairs of nodes, which no split divides.
+class _EdgePairs:
+    """The edges of a graph grouped by unordered pairs of nodes: a split never divides a pair.
 
     Attributes:
-        keys: of the pairs of different nodes with an edge, sorted.
+        keys: the keys of the pairs of different nodes with an edge, sorted.
         pairs: these pairs, smaller node first.
         pair_of_edge: for each edge the number of its pair, or -1 for a self-loop.
     """
@@ -174,7 +175,7 @@ class _Edges:
         source, target = graph.edge_index
         key = keys(graph.edge_index, graph.num_nodes, unordered=True)
         self.graph = graph
-        # All loops together are the first "pair", which is then left out.
+        # All self-loops together get the first number, which is then left out.
         key.masked_fill_(source == target, -1)
         known, self.pair_of_edge = torch.unique(key, return_inverse=True)
         if len(known) and known[0] < 0:
@@ -205,11 +206,11 @@ class _Edges:
         return ways[:, chosen[position]]
 
     def messages(self, chosen: Tensor, nodes: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
-        """Columns of the edge list, and weights, of the chosen pairs; loops tell nothing and stay.
+        """The edges of the chosen pairs, and their weights; self-loops tell nothing and stay.
 
         Args:
-            chosen: which pairs.
-            nodes: whose edges and loops count; all if not given.
+            chosen: a mask of the pairs.
+            nodes: a mask of the nodes that edges and loops may start at; all if not given.
         """
         loops = torch.ones(1, dtype=torch.bool)
         columns = torch.cat((chosen, loops))[self.pair_of_edge]  # -1, a loop, is the last entry

@@ -32,7 +32,7 @@ class NonEdges:
         self_pairs: whether a node and itself are a pair; for the legacy protocol only.
 
     Attributes:
-        directed: as given.
+        directed: whether ``(i, j)`` and ``(j, i)`` are two pairs.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class NonEdges:
             graph_ids = torch.zeros(num_nodes, dtype=torch.int64)
         sizes = torch.bincount(graph_ids[graph_ids >= 0])
         ends = sizes.cumsum(0)
-        # Nodes graph by graph: a stable sort keeps smaller ids first within a graph.
+        # Nodes graph by graph: a stable sort keeps smaller numbers first within a graph.
         nodes = graph_ids.argsort(stable=True)[int((graph_ids < 0).sum()) :]
         graph = graph_ids[nodes]
         position = torch.arange(len(nodes))
@@ -120,7 +120,7 @@ class NonEdges:
                 f" to serve as negatives, got {int(sizes[short[0]]):,}. "
                 "The graph is too dense for link prediction; hold out fewer edges."
             )
-        # Of numpy: torch can draw without replacement only from a list of everything.
+        # NumPy draws: torch can draw without replacement only from a list of all pairs.
         draws = [
             int(self._bounds[graph])
             + generator.choice(int(sizes[graph]), int(counts[graph]), False)

@@ -1,4 +1,4 @@
-"""Nodes for classification, and whole graphs where there are many: which part each belongs to."""
+"""The part of each node, and of each graph where there are many, for node classification."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ class NodeSplit:
     """Nodes for training, validation and test; made by :func:`hgcn.data.splits.draw.split_nodes`.
 
     Attributes:
-        train, val, test: ids of nodes, sorted.
-        protocol: "clean", or "legacy".
+        train, val, test: numbers of nodes, sorted.
+        protocol: "clean" or "legacy".
         inductive: whether no graph has nodes in two parts.
     """
 

@@ -1,4 +1,4 @@
-"""From numbers of pairs without an edge to the pairs: the compiled part of ``negatives.py``."""
+"""From numbers of pairs without an edge to the pairs: the compiled code of ``negatives.py``."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Ints = NDArray[np.int64]
 
 
 def guide(values: Ints, bound: int) -> tuple[Ints, int]:
-    """Where to look for numbers below ``bound`` in sorted values: a bucket for each few values.
+    """Buckets that narrow the search for a number below ``bound`` among sorted values.
 
     A plain binary search of a few thousand values takes four times as long.
 
     Returns:
-        For each bucket of ``2 ** shift`` numbers how many values are below it, and the shift.
+        For each bucket of ``2 ** shift`` numbers the count of values below it, and the shift.
     """
     shift = max(0, (bound // (len(values) + 1)).bit_length() + 1)
     sizes = np.bincount(values >> shift, minlength=(bound >> shift) + 1)

@@ -1,6 +1,7 @@
-"""The splits of the paper's reference implementation, faults included, to compare with old numbers.
+"""The legacy protocol: splits of the reference implementation, to compare with its scores.
 
-With the same edges in the same order of nodes, and the same seed, they are the same splits.
+They have its faults. With the same edges in the same order of nodes, and the same seed, they are
+the same splits.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ MOST_PAIRS = 500_000_000
 
 
 def legacy_links(graph: Graph, shares: Sequence[float], seed: int) -> LinkSplit:
-    """Edges drawn from the upper triangle; a node and itself count as a pair.
+    """The legacy split of edges, from the upper triangle; a node and itself count as a pair.
 
     Args:
         graph: one undirected graph.
-        shares: of validation and test, rounded down.
-        seed: of NumPy's old generator, as the reference has it.
+        shares: shares of validation and test, rounded down.
+        seed: seed of NumPy's old generator, as the reference has it.
     """
     if graph.directed or graph.num_graphs > 1:
         raise GraphError("Expected one undirected graph: the legacy protocol knows no others.")
@@ -68,14 +69,15 @@ def legacy_links(graph: Graph, shares: Sequence[float], seed: int) -> LinkSplit:
 
 
 def legacy_nodes(graph: Graph, shares: Sequence[float], seed: int) -> NodeSplit:
-    """Shares of the smaller class from each of two classes, which are "not 0" and "not 1".
+    """The legacy split of nodes, drawn from each of the two classes "not 0" and "not 1".
 
-    With more than two classes these two overlap, and nodes are in several parts.
+    Shares are those of the smaller class. With more than two classes these two overlap, and nodes
+    are in several parts.
 
     Args:
         graph: a graph with a label for each node.
-        shares: of validation and test; training has the rest.
-        seed: of NumPy's old generator, as the reference has it.
+        shares: shares of validation and test; training has the rest.
+        seed: seed of NumPy's old generator, as the reference has it.
     """
     if graph.y is None or bool((graph.y < 0).any()):
         raise GraphError("Expected a label for each node: the legacy protocol knows no others.")
@@ -101,7 +103,7 @@ def legacy_nodes(graph: Graph, shares: Sequence[float], seed: int) -> NodeSplit:
 
 
 def _shuffled(count: int, generator: np.random.RandomState, sizes: Sequence[int]) -> list[Tensor]:
-    """Numbers below ``count`` in random order, cut into parts of these sizes and the rest."""
+    """Numbers below ``count`` in random order, cut into lists of these sizes and the rest."""
     order = np.arange(count, dtype=np.int64 if count > 2**31 else np.int32)
     generator.shuffle(order)
     parts = np.split(order, np.cumsum(sizes))

@@ -69,7 +69,7 @@ def ends(z: Tensor, pairs: Tensor) -> Any:
 
 
 def weighted_sum(x: Tensor, weight: Tensor, graph: Neighbourhoods) -> Any:
-    """Weighted sum of rows."""
+    """Weighted sums over neighbourhoods."""
     return apply(WeightedSum, x, weight, graph)
 
 
@@ -83,7 +83,7 @@ def attention(
     *,
     negative_slope: float,
 ) -> Any:
-    """Shares of edges."""
+    """Attention shares of edges."""
     return apply(Attention, left, right, bias, vector, prior, graph, negative_slope)
 
 

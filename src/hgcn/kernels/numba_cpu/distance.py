@@ -38,12 +38,12 @@ from hgcn.kernels.rows import Doubles, Floats, Ints
 def distance_forward(v: Floats, w: Floats, root: float, bounds: Ints, out: Floats) -> None:
     """out_i = squared distance of v_i and w_i."""
     d = v.shape[1]
-    for part in prange(len(bounds) - 1):
+    for chunk in prange(len(bounds) - 1):
         polar_v, polar_w = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
         radial = np.empty((BLOCK, COLUMNS))
         s, difference = np.empty(BLOCK), np.empty((1, d))
-        for lo in range(bounds[part], bounds[part + 1], BLOCK):
-            hi = min(lo + BLOCK, bounds[part + 1])
+        for lo in range(bounds[chunk], bounds[chunk + 1], BLOCK):
+            hi = min(lo + BLOCK, bounds[chunk + 1])
             fill_polar(v[lo:hi], root, polar_v, radial)
             fill_polar(w[lo:hi], root, polar_w, radial)
             for b in range(hi - lo):
@@ -72,20 +72,20 @@ def distance_backward(
     grad_w: Floats,
     moment: Doubles,
 ) -> None:
-    """Gradients of :func:`distance_forward`: that by H is 4 kappa/c.
+    """Gradients of :func:`distance_forward`; the one by H is 4 kappa/c.
 
-    ``moment`` gets for each part the sum of inputs times their gradients, minus twice that of the
+    ``moment`` gets for each chunk the sum of inputs times their gradients, minus twice that of the
     outputs times theirs.
     """
     d = v.shape[1]
-    for part in prange(len(bounds) - 1):
+    for chunk in prange(len(bounds) - 1):
         polar_v, polar_w = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
         radial_v, radial_w = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
         s, difference = np.empty(BLOCK), np.empty((BLOCK, d))
         by_h, by_rho_v, by_rho_w = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
         total = 0.0
-        for lo in range(bounds[part], bounds[part + 1], BLOCK):
-            hi = min(lo + BLOCK, bounds[part + 1])
+        for lo in range(bounds[chunk], bounds[chunk + 1], BLOCK):
+            hi = min(lo + BLOCK, bounds[chunk + 1])
             fill_polar(v[lo:hi], root, polar_v, radial_v)
             fill_polar(w[lo:hi], root, polar_w, radial_w)
             for b in range(hi - lo):
@@ -126,7 +126,7 @@ def distance_backward(
                 for k in range(d):
                     grad_v[lo + b, k] = of_v * v[lo + b, k] + of_turn_v * difference[b, k]
                     grad_w[lo + b, k] = of_w * w[lo + b, k] + of_turn_w * difference[b, k]
-        moment[part] = total
+        moment[chunk] = total
 
 
 class SquaredDistance(torch.autograd.Function):

@@ -20,7 +20,7 @@ def drop_at_random(values: Tensor, p: float) -> Tensor:
 
 @compiled()
 def _drop(values: Floats, seed: np.uint64, limit: np.uint64, scale: float, out: Floats) -> None:
-    """Entry e goes by a hash of seed and e (SplitMix64), so there is no state to wait for."""
+    """Drop entry e by a hash of seed and e (SplitMix64), so that threads share no state."""
     for e in range(values.shape[0]):
         z = seed + np.uint64(e) * np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)

@@ -10,11 +10,11 @@ from hgcn.kernels.numba_cpu.points import COLUMNS, INVERSE_LENGTH, Points
 from hgcn.kernels.rows import Doubles, Floats, Ints
 
 
-class Edges(NamedTuple):
+class WeightedEdges(NamedTuple):
     """Weighted edges in the order of their targets; those of row i are ``start[i]..start[i+1]``.
 
     ``same`` says that targets and sources are one set of nodes. ``bounds`` divides the rows into
-    parts, which do not depend on the number of threads.
+    chunks, which do not depend on the number of threads.
     """
 
     start: Ints
@@ -26,13 +26,14 @@ class Edges(NamedTuple):
 
 
 class EdgeBlock(NamedTuple):
-    """Room for the numbers of one block of edges.
+    """Arrays for the numbers of one block of edges.
 
     Attributes:
-        edge: number of each edge in :class:`Edges`.
+        edge: number of each edge in :class:`WeightedEdges`.
         difference: ``u_j - u_i``, a row for each edge.
-        s: its square over 4, which is the squared sine of half the angle between the two.
-        polar_i, polar_j: the numbers of the target and of the source, gathered.
+        s: the square of ``difference`` over 4, which is the squared sine of half the angle between
+            the two directions.
+        polar_i, polar_j: the rows of ``polar`` of the target and of the source.
     """
 
     edge: Ints
@@ -44,7 +45,7 @@ class EdgeBlock(NamedTuple):
 
 @compiled(error_model="numpy")
 def load_edges(
-    targets: Points, sources: Points, edges: Edges, lo: int, hi: int, block: EdgeBlock
+    targets: Points, sources: Points, edges: WeightedEdges, lo: int, hi: int, block: EdgeBlock
 ) -> int:
     """Fill the block with the edges lo to hi, without self-loops if both sides are one set.
 

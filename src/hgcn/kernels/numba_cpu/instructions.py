@@ -1,4 +1,4 @@
-"""What Numba has no words for: memory asked for early, and sums whose order is known."""
+"""Instructions that Numba lacks: prefetching of memory, and sums in a fixed order."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def _prefetch(typing_context: Any, array: Any, row: Any) -> Any:
         function = cgutils.get_or_insert_function(  # type: ignore[no-untyped-call]
             builder.module, call, "llvm.prefetch.p0"
         )
-        # To read, keep in all caches, data.
+        # Arguments of llvm.prefetch: to read, keep in all caches, data rather than code.
         address = _row(context, builder, signature.args, arguments)
         builder.call(function, [address, *(ir.Constant(word, n) for n in (0, 3, 1))])
         return context.get_dummy_value()
@@ -47,8 +47,8 @@ def _sum_over_columns(term: Callable[[Any, Any, Any], Any], *, wide: bool) -> An
     """A function of (x, i, y, j): the sum of a term over the entries of row i of x and j of y.
 
     The sum is taken in a fixed order, in lanes as wide as a vector register: a compiler that is
-    free to reorder sums does so differently when it sees the same loop in another place. It is in
-    double precision, if not ``wide`` in single where both arrays are.
+    free to reorder sums does so differently when the same loop stands in another function. The sum
+    is in double precision; if not ``wide``, in single precision where both arrays are.
     """
 
     @intrinsic
@@ -92,7 +92,7 @@ def _generate_sum(
     )
     whole = builder.and_(columns, ir.Constant(word, -lanes))
     zeros = ir.Constant(ir.VectorType(number, lanes), [0.0] * lanes), ir.Constant(number, 0.0)
-    tools: Any = cgutils  # whose types are not declared
+    tools: Any = cgutils  # it has no type declarations
     totals = [tools.alloca_once_value(builder, zero) for zero in zeros]
     for total, count, *ends in (
         (totals[0], lanes, ir.Constant(word, 0), whole),
@@ -101,11 +101,11 @@ def _generate_sum(
         with tools.for_range_slice(builder, *ends, ir.Constant(word, count)) as (at, _):
             builder.store(builder.fadd(builder.load(total), terms(at, count)), total)
     sums, rest = map(builder.load, totals)
-    parts = [builder.extract_element(sums, ir.Constant(ir.IntType(32), k)) for k in range(lanes)]
-    while len(parts) > 1:
-        half = len(parts) // 2
-        parts = [builder.fadd(a, b) for a, b in zip(parts[:half], parts[half:], strict=True)]
-    return builder.fadd(parts[0], rest)
+    lane = [builder.extract_element(sums, ir.Constant(ir.IntType(32), k)) for k in range(lanes)]
+    while len(lane) > 1:
+        half = len(lane) // 2
+        lane = [builder.fadd(a, b) for a, b in zip(lane[:half], lane[half:], strict=True)]
+    return builder.fadd(lane[0], rest)
 
 
 def _product(builder: Any, a: Any, b: Any) -> Any:
@@ -118,10 +118,10 @@ def _square(builder: Any, a: Any, b: Any) -> Any:
 
 
 prefetch: Any = _prefetch
-"""Without the typing context, which Numba passes."""
+"""The function as kernels call it: Numba passes the typing context."""
 dot = _sum_over_columns(_product, wide=True)
 """``dot(x, i, y, j)``: the product of row i of x and row j of y, in double precision."""
 dot_narrow = _sum_over_columns(_product, wide=False)
-"""The same, in single precision where both arrays are."""
+"""The same as ``dot``, in single precision where both arrays are."""
 square_between = _sum_over_columns(_square, wide=True)
 """``square_between(x, i, y, j)``: the square of the distance of the two rows."""

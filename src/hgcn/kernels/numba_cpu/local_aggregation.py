@@ -10,7 +10,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 
 from hgcn.compiled import follow_torch
-from hgcn.kernels.numba_cpu.edges import Edges
+from hgcn.kernels.numba_cpu.edges import WeightedEdges
 from hgcn.kernels.numba_cpu.local_backward import (
     EDGE_COLUMNS,
     local_backward_columns,
@@ -72,6 +72,8 @@ class LocalSum(torch.autograd.Function):
         return grad_target, None if same else grad_source, grad_weight, grad_c, None
 
 
-def _edges(graph: Neighbourhoods, weight: Tensor, same: bool) -> Edges:
+def _edges(graph: Neighbourhoods, weight: Tensor, same: bool) -> WeightedEdges:
     rows = graph.by_target
-    return Edges(rows.start, graph.target.numpy(), rows.other, array(weight), same, rows.bounds)
+    return WeightedEdges(
+        rows.start, graph.target.numpy(), rows.other, array(weight), same, rows.bounds
+    )

@@ -14,7 +14,7 @@ import numpy as np
 from numba import prange
 
 from hgcn.compiled import compiled
-from hgcn.kernels.numba_cpu.edges import EdgeBlock, Edges, load_edges
+from hgcn.kernels.numba_cpu.edges import EdgeBlock, WeightedEdges, load_edges
 from hgcn.kernels.numba_cpu.instructions import dot, prefetch
 from hgcn.kernels.numba_cpu.points import (
     AHEAD,
@@ -35,14 +35,14 @@ from hgcn.kernels.rows import Doubles, Floats, Rows
 
 EDGE_COLUMNS = 3
 OF_STEP, OF_X, BY_RHO = range(EDGE_COLUMNS)
-"""Columns of ``by_source``: factors of P_i and x_i in the gradient by u_j, and that by rho_j."""
+"""Columns of ``by_source``: factors of P_i and x_i in the gradient by u_j; gradient by rho_j."""
 
 
 @compiled(error_model="numpy", parallel=True)
 def local_backward_rows(
     targets: Points,
     sources: Points,
-    edges: Edges,
+    edges: WeightedEdges,
     root: float,
     step: Doubles,
     grad_out: Floats,
@@ -54,13 +54,13 @@ def local_backward_rows(
 ) -> None:
     """Gradients by the targets, by the weights, and by the step of each row, which is P.
 
-    ``by_source`` gets the numbers of each edge for the pass over columns, ``moment`` for each part
+    ``by_source`` gets the numbers of each edge for the pass over columns, ``moment`` for each chunk
     the sum of inputs times their gradients, minus that of outputs.
     """
     x, polar, radial = targets.vector, targets.polar, targets.radial
     start, target, weight, bounds = edges.start, edges.target, edges.weight, edges.bounds
     d = x.shape[1]
-    for part in prange(len(bounds) - 1):
+    for chunk in prange(len(bounds) - 1):
         # Made here, so that the compiler knows that these arrays do not overlap.
         edge, difference, s = np.empty(BLOCK, np.int64), np.empty((BLOCK, d)), np.empty(BLOCK)
         polar_i, polar_j = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
@@ -72,8 +72,8 @@ def local_backward_rows(
         row_step_u, row_by_rho, row_of_step = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
         by_step, by_x, turn = np.empty((BLOCK, d)), np.empty((BLOCK, d)), np.empty((BLOCK, d))
         total = 0.0
-        for first in range(bounds[part], bounds[part + 1], BLOCK):
-            last = min(first + BLOCK, bounds[part + 1])
+        for first in range(bounds[chunk], bounds[chunk + 1], BLOCK):
+            last = min(first + BLOCK, bounds[chunk + 1])
             total += translate_block_backward(
                 x[first:last], polar[first:last], radial[first:last], step[first:last], root,
                 grad_out[first:last], by_step, by_x,
@@ -89,7 +89,7 @@ def local_backward_rows(
                 hi = min(lo + BLOCK, start[last])
                 count = load_edges(targets, sources, edges, lo, hi, block)
                 if count < hi - lo:
-                    grad_weight[lo:hi] = 0.0  # that of the self-loops left out
+                    grad_weight[lo:hi] = 0.0  # for the self-loops that are left out
                 for b in range(count):
                     row = target[edge[b]] - first
                     step_difference[b] = dot(difference, b, by_step, row)
@@ -150,7 +150,7 @@ def local_backward_rows(
                 for k in range(d):
                     value = by_x[row, k] + of_step * by_step[row, k]
                     grad_x[i, k] = value + of_v * x[i, k] + of_turn * turn[row, k]
-        moment[part] = total
+        moment[chunk] = total
 
 
 @compiled(error_model="numpy", parallel=True)
@@ -169,11 +169,11 @@ def local_backward_columns(
     y, polar, radial = sources.vector, sources.polar, sources.radial
     start, other, edge, bounds = columns.start, columns.other, columns.edge, columns.bounds
     d = x.shape[1]
-    for part in prange(len(bounds) - 1):
+    for chunk in prange(len(bounds) - 1):
         turn = np.empty((1, d))
         total = 0.0
-        end = start[bounds[part + 1]] - 1
-        for j in range(bounds[part], bounds[part + 1]):
+        end = start[bounds[chunk + 1]] - 1
+        for j in range(bounds[chunk], bounds[chunk + 1]):
             turn[:] = 0.0
             by_rho = 0.0
             for position in range(start[j], start[j + 1]):
@@ -196,4 +196,4 @@ def local_backward_columns(
             for k in range(d):
                 before = grad_y[j, k] if same else 0.0
                 grad_y[j, k] = before + of_v * y[j, k] + of_turn * turn[0, k]
-        moment[part] = total
+        moment[chunk] = total

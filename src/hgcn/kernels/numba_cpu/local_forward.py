@@ -11,7 +11,7 @@ import numpy as np
 from numba import prange
 
 from hgcn.compiled import compiled
-from hgcn.kernels.numba_cpu.edges import EdgeBlock, Edges, load_edges
+from hgcn.kernels.numba_cpu.edges import EdgeBlock, WeightedEdges, load_edges
 from hgcn.kernels.numba_cpu.points import (
     BLOCK,
     COLUMNS,
@@ -28,7 +28,7 @@ from hgcn.kernels.rows import Doubles, Floats
 
 @compiled(error_model="numpy", parallel=True)
 def local_forward(
-    targets: Points, sources: Points, edges: Edges, root: float, step: Doubles, out: Floats
+    targets: Points, sources: Points, edges: WeightedEdges, root: float, step: Doubles, out: Floats
 ) -> None:
     """The aggregation at the targets of their neighbours among the sources.
 
@@ -37,14 +37,14 @@ def local_forward(
     x, polar, start, bounds = targets.vector, targets.polar, edges.start, edges.bounds
     target, weight = edges.target, edges.weight
     d = x.shape[1]
-    for part in prange(len(bounds) - 1):
+    for chunk in prange(len(bounds) - 1):
         # Made here, so that the compiler knows that these arrays do not overlap.
         edge, difference, s = np.empty(BLOCK, np.int64), np.empty((BLOCK, d)), np.empty(BLOCK)
         polar_i, polar_j = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
         block = EdgeBlock(edge, difference, s, polar_i, polar_j)
         of_u, of_difference, along = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
-        for first in range(bounds[part], bounds[part + 1], BLOCK):
-            last = min(first + BLOCK, bounds[part + 1])
+        for first in range(bounds[chunk], bounds[chunk + 1], BLOCK):
+            last = min(first + BLOCK, bounds[chunk + 1])
             along[:] = 0.0
             step[first:last] = 0.0
             for lo in range(start[first], start[last], BLOCK):

@@ -22,10 +22,10 @@ from hgcn.kernels.numba_cpu.scalars import expm1, saturate
 from hgcn.kernels.rows import Doubles, Floats
 
 BLOCK = 128
-"""Rows or edges that are worked on together: their numbers stay near the processor."""
+"""Number of rows or edges in a block: their numbers stay near the processor."""
 
 AHEAD = 16
-"""Edges between asking for a row of memory and its use."""
+"""Number of edges between the prefetch of a row of memory and its use."""
 
 COLUMNS = 4
 INVERSE_LENGTH, GROWTH, DECAY, SINH = range(COLUMNS)
@@ -39,7 +39,7 @@ The radius rho, its derivative by sqrt(c)|v|, the ratio of these two, and sinh(r
 
 
 class Points(NamedTuple):
-    """The points of one side of the graph: vectors ``[n, d]`` and the numbers of each."""
+    """The points of one side of the graph: vectors ``[n, d]`` and their polar form."""
 
     vector: Floats
     polar: Doubles
@@ -90,14 +90,14 @@ def gradient_by_vector(
     """Carry the gradient of point i from (rho, u) to v.
 
     The gradient by u is ``rho * turn`` with a vector ``turn`` that is finite at the origin. Only
-    its part across u counts, for u has length one.
+    its component across u counts, for u has length one.
 
     Args:
-        polar, radial: the numbers of the points.
-        i: which point.
+        polar, radial: the polar form of the points.
+        i: number of the point.
         root: sqrt(c).
         by_rho: the gradient by rho.
-        turn_u: the product of ``turn`` and u.
+        turn_u: the inner product of ``turn`` and u.
 
     Returns:
         Two factors, the first of v and the second of ``turn``, with which these add up to the

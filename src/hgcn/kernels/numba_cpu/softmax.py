@@ -28,16 +28,17 @@ if TYPE_CHECKING:
     from hgcn.kernels.csr import Neighbourhoods
 
 
-class Scores(NamedTuple):
-    """What the scores of edges are computed from.
+class ScoreInputs(NamedTuple):
+    """The arrays that the scores of edges are computed from.
 
     Attributes:
-        left: the first heads * hidden columns belong to the targets.
-        right: as many columns from ``shift`` on belong to the sources; may be the array ``left``.
-        shift: the first of these columns.
+        left: an array whose first heads * hidden columns are those of the targets.
+        right: an array in which as many columns, from ``shift`` on, are those of the sources; it
+            may be the array ``left``.
+        shift: number of the first column of the sources.
         bias: added to ``left``, shape ``[heads * hidden]``.
         vector: shape ``[heads, hidden]``.
-        slope: of the leaky ReLU for negative numbers.
+        slope: slope of the leaky ReLU for negative numbers.
     """
 
     left: Floats
@@ -49,17 +50,17 @@ class Scores(NamedTuple):
 
 
 @compiled(error_model="numpy", parallel=True)
-def attention_forward(scores: Scores, prior: Floats, rows: Rows, share: Floats) -> None:
+def attention_forward(scores: ScoreInputs, prior: Floats, rows: Rows, share: Floats) -> None:
     """share[e, h] = softmax of the scores over the row of e, each times the prior of its edge."""
     left, right, shift, bias = scores.left, scores.right, scores.shift, scores.bias
     vector, slope = scores.vector, scores.slope
     start, other, bounds = rows.start, rows.other, rows.bounds
     heads, hidden = vector.shape
-    for part in prange(len(bounds) - 1):
+    for chunk in prange(len(bounds) - 1):
         mine, unit = np.empty(hidden, left.dtype), np.empty((1, hidden), left.dtype)
         steep, lowest = left.dtype.type(slope), left.dtype.type(-np.inf)
-        end = start[bounds[part + 1]] - 1
-        for i in range(bounds[part], bounds[part + 1]):
+        end = start[bounds[chunk + 1]] - 1
+        for i in range(bounds[chunk], bounds[chunk + 1]):
             for h in range(heads):
                 base = h * hidden
                 for k in range(hidden):
@@ -86,7 +87,7 @@ def attention_forward(scores: Scores, prior: Floats, rows: Rows, share: Floats) 
 
 @compiled(error_model="numpy", parallel=True)
 def attention_backward_rows(
-    scores: Scores,
+    scores: ScoreInputs,
     rows: Rows,
     share: Floats,
     grad_share: Floats,
@@ -97,7 +98,7 @@ def attention_backward_rows(
 ) -> None:
     """Gradients by the scores and by ``left``, and the sums over rows of those by bias and vector.
 
-    The latter two have a slice for each part.
+    The latter two have a slice for each chunk.
 
     The gradient by the vector sums, over edges, the gradient by the score times the hidden units.
     A unit is left + right where positive, so this splits into a sum over rows, which is taken
@@ -107,13 +108,13 @@ def attention_backward_rows(
     vector, slope = scores.vector, scores.slope
     start, other, bounds = rows.start, rows.other, rows.bounds
     heads, hidden = vector.shape
-    for part in prange(len(bounds) - 1):
+    for chunk in prange(len(bounds) - 1):
         mine, active = np.empty(hidden, left.dtype), np.empty(hidden, left.dtype)
         zero, rest = left.dtype.type(0), left.dtype.type(1.0 - slope)
-        grad_bias[part] = 0.0
-        grad_vector[part] = 0.0
-        end = start[bounds[part + 1]] - 1
-        for i in range(bounds[part], bounds[part + 1]):
+        grad_bias[chunk] = 0.0
+        grad_vector[chunk] = 0.0
+        end = start[bounds[chunk + 1]] - 1
+        for i in range(bounds[chunk], bounds[chunk + 1]):
             for h in range(heads):
                 base = h * hidden
                 mean = zero
@@ -128,30 +129,30 @@ def attention_backward_rows(
                     grad_score[e, h] = grad
                     for k in range(hidden):
                         active[k] += grad if mine[k] + right[j, shift + base + k] > 0 else zero
-                # The gradients of a row add up to zero, and so do their parts of slope.
+                # The gradients of a row add up to zero, and so do their terms with the slope.
                 for k in range(hidden):
                     value = rest * active[k]
                     grad_left[i, base + k] = value * vector[h, k]
-                    grad_bias[part, base + k] += value * vector[h, k]
-                    grad_vector[part, h, k] += value * mine[k]
+                    grad_bias[chunk, base + k] += value * vector[h, k]
+                    grad_vector[chunk, h, k] += value * mine[k]
 
 
 @compiled(error_model="numpy", parallel=True)
 def attention_backward_columns(
-    scores: Scores, columns: Rows, grad_score: Floats, grad_right: Floats, grad_vector: Doubles
+    scores: ScoreInputs, columns: Rows, grad_score: Floats, grad_right: Floats, grad_vector: Doubles
 ) -> None:
     """Gradient by ``right``, and the sums over columns of that by the vector."""
     left, right, shift, bias = scores.left, scores.right, scores.shift, scores.bias
     vector, slope = scores.vector, scores.slope
     start, other, edge, bounds = columns.start, columns.other, columns.edge, columns.bounds
     heads, hidden = vector.shape
-    for part in prange(len(bounds) - 1):
+    for chunk in prange(len(bounds) - 1):
         mine, active = np.empty(hidden, left.dtype), np.empty(hidden, left.dtype)
         zero, low = left.dtype.type(0), left.dtype.type(slope)
         rest = left.dtype.type(1.0 - slope)
-        grad_vector[part] = 0.0
-        end = start[bounds[part + 1]] - 1
-        for j in range(bounds[part], bounds[part + 1]):
+        grad_vector[chunk] = 0.0
+        end = start[bounds[chunk + 1]] - 1
+        for j in range(bounds[chunk], bounds[chunk + 1]):
             for h in range(heads):
                 base = h * hidden
                 total = zero
@@ -169,7 +170,7 @@ def attention_backward_columns(
                 for k in range(hidden):
                     value = rest * active[k] + low * total
                     grad_right[j, shift + base + k] = value * vector[h, k]
-                    grad_vector[part, h, k] += value * right[j, shift + base + k]
+                    grad_vector[chunk, h, k] += value * right[j, shift + base + k]
 
 
 class Attention(torch.autograd.Function):
@@ -202,19 +203,19 @@ class Attention(torch.autograd.Function):
         follow_torch()
         left, right, bias, vector, prior, share = ctx.saved_tensors
         rows, columns = ctx.graph.by_target, ctx.graph.by_source
-        parts = len(rows.bounds) - 1
+        chunks = len(rows.bounds) - 1
         grad_left, grad_score = empty(left), empty(share)
         grad_right = None if right is None else empty(right)
-        grad_bias = np.empty((parts, len(bias)))
-        grad_vector = np.empty((parts + len(columns.bounds) - 1, *vector.shape))
+        grad_bias = np.empty((chunks, len(bias)))
+        grad_vector = np.empty((chunks + len(columns.bounds) - 1, *vector.shape))
         scores = _scores(left, right, bias, vector, ctx.slope)
         attention_backward_rows(
             scores, rows, share.numpy(), array(grad_share), grad_score.numpy(), grad_left.numpy(),
-            grad_bias, grad_vector[:parts],
+            grad_bias, grad_vector[:chunks],
         )  # fmt: skip
         attention_backward_columns(
             scores, columns, grad_score.numpy(),
-            (grad_left if grad_right is None else grad_right).numpy(), grad_vector[parts:],
+            (grad_left if grad_right is None else grad_right).numpy(), grad_vector[chunks:],
         )  # fmt: skip
         grad_prior = None
         if ctx.needs_input_grad[4]:
@@ -226,6 +227,6 @@ class Attention(torch.autograd.Function):
 
 def _scores(
     left: Tensor, right: Tensor | None, bias: Tensor, vector: Tensor, slope: float
-) -> Scores:
+) -> ScoreInputs:
     other, shift = (left, vector.numel()) if right is None else (right, 0)
-    return Scores(array(left), array(other), shift, array(bias), array(vector), slope)
+    return ScoreInputs(array(left), array(other), shift, array(bias), array(vector), slope)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from hgcn.kernels.csr import Neighbourhoods
 
 FEW = 8
-"""Edges for each source and part of the rows from which on sums are taken part by part."""
+"""Number of edges for each source and chunk of rows from which on each chunk has its own sum."""
 
 
 @compiled(error_model="numpy", parallel=True)
@@ -27,9 +27,9 @@ def sum_over_rows(x: Floats, weight: Floats, rows: Rows, out: Floats) -> None:
     """out_i = sum of weight[edge] x_other over row i."""
     start, other, edge, bounds = rows.start, rows.other, rows.edge, rows.bounds
     d = x.shape[1]
-    for part in prange(len(bounds) - 1):
+    for chunk in prange(len(bounds) - 1):
         total = np.empty(d, x.dtype)
-        for i in range(bounds[part], bounds[part + 1]):
+        for i in range(bounds[chunk], bounds[chunk + 1]):
             total[:] = 0
             for position in range(start[i], start[i + 1]):
                 w = weight[edge[position]]
@@ -42,31 +42,31 @@ def sum_over_rows(x: Floats, weight: Floats, rows: Rows, out: Floats) -> None:
 
 @compiled(error_model="numpy", parallel=True)
 def sum_into_few(x: Floats, weight: Floats, rows: Rows, out: Floats) -> None:
-    """out[part, j] = sum of weight[e] x_i over the edges from j to the rows i of the part.
+    """out[chunk, j] = sum of weight[e] x_i over the edges from j to the rows i of the chunk.
 
-    Everything is read in order; ``out[part]`` should be small enough to stay near the processor.
+    Everything is read in order; ``out[chunk]`` should be small enough to stay near the processor.
     """
     start, other, bounds = rows.start, rows.other, rows.bounds
     d = x.shape[1]
-    for part in prange(len(bounds) - 1):
-        out[part] = 0
+    for chunk in prange(len(bounds) - 1):
+        out[chunk] = 0
         mine = np.empty(d, x.dtype)
-        for i in range(bounds[part], bounds[part + 1]):
+        for i in range(bounds[chunk], bounds[chunk + 1]):
             for k in range(d):
                 mine[k] = x[i, k]
             for e in range(start[i], start[i + 1]):
                 w = weight[e]
                 j = other[e]
                 for k in range(d):
-                    out[part, j, k] += w * mine[k]
+                    out[chunk, j, k] += w * mine[k]
 
 
 @compiled(error_model="numpy", parallel=True)
 def edge_products(x: Floats, y: Floats, rows: Rows, out: Floats) -> None:
     """out_e = x_i . y_j for the edges in the order of the rows."""
     start, other, bounds = rows.start, rows.other, rows.bounds
-    for part in prange(len(bounds) - 1):
-        for i in range(bounds[part], bounds[part + 1]):
+    for chunk in prange(len(bounds) - 1):
+        for i in range(bounds[chunk], bounds[chunk + 1]):
             for e in range(start[i], start[i + 1]):
                 out[e] = dot_narrow(x, i, y, other[e])
 
@@ -93,10 +93,10 @@ class WeightedSum(torch.autograd.Function):
         x, weight = ctx.saved_tensors
         rows = ctx.graph.by_target
         grad = array(grad_out)
-        parts = len(rows.bounds) - 1
-        if FEW * parts * len(x) <= len(weight):
-            # Many edges from few sources, such as words of documents: a sum for each part.
-            sums = x.new_empty(parts, *x.shape)
+        chunks = len(rows.bounds) - 1
+        if FEW * chunks * len(x) <= len(weight):
+            # Many edges from few sources, such as words of documents: a sum for each chunk.
+            sums = x.new_empty(chunks, *x.shape)
             sum_into_few(grad, array(weight), rows, sums.numpy())
             grad_x = sums.sum(0)
         else:

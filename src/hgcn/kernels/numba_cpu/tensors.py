@@ -1,4 +1,4 @@
-"""What the autograd functions of this backend share: tensors as arrays, rows in parts, sums."""
+"""Helpers of the autograd functions of this backend: tensors as arrays, chunks of rows, sums."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from hgcn.kernels.rows import Doubles, Ints, parts
+from hgcn.kernels.rows import Doubles, Ints, num_chunks
 
 
 def apply(function: type[torch.autograd.Function], *arguments: object) -> Any:
@@ -39,8 +39,8 @@ def root_of(c: Tensor) -> float:
 
 @functools.lru_cache(maxsize=64)
 def bounds_of(rows: int) -> Ints:
-    """Row numbers that divide rows of equal work into parts."""
-    return np.linspace(0, rows, parts(4 * rows) + 1).astype(np.int64)
+    """Row numbers that divide rows of equal work into chunks."""
+    return np.linspace(0, rows, num_chunks(4 * rows) + 1).astype(np.int64)
 
 
 def curvature_gradient(moment: Doubles, c: Tensor) -> Tensor:

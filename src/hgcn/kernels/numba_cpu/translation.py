@@ -22,10 +22,10 @@ from hgcn.kernels.rows import Doubles, Floats, Ints
 def translate_forward(v: Floats, bias: Floats, root: float, bounds: Ints, out: Floats) -> None:
     """out_i = translate(v_i, bias_i); a ``bias`` of one row is the same for all."""
     shared = len(bias) == 1
-    for part in prange(len(bounds) - 1):
+    for chunk in prange(len(bounds) - 1):
         polar, radial = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
-        for lo in range(bounds[part], bounds[part + 1], BLOCK):
-            hi = min(lo + BLOCK, bounds[part + 1])
+        for lo in range(bounds[chunk], bounds[chunk + 1], BLOCK):
+            hi = min(lo + BLOCK, bounds[chunk + 1])
             t = root * (bias if shared else bias[lo:hi]).astype(np.float64)
             fill_polar(v[lo:hi], root, polar, radial)
             translate_block(v[lo:hi], polar, t, root, out[lo:hi])
@@ -42,29 +42,30 @@ def translate_backward(
     grad_bias: Doubles,
     moment: Doubles,
 ) -> None:
-    """Gradients of :func:`translate_forward`; ``moment`` has a row for each part.
+    """Gradients of :func:`translate_forward`; ``moment`` has a row for each chunk.
 
-    So has ``grad_bias``, which starts at zero, if the bias is the same for all rows.
+    If the bias is the same for all rows, ``grad_bias`` has a row for each chunk too, and starts at
+    zero.
     """
     d, shared = v.shape[1], len(bias) == 1
-    for part in prange(len(bounds) - 1):
+    for chunk in prange(len(bounds) - 1):
         polar, radial = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
         by_t, by_v = np.empty((BLOCK, d)), np.empty((BLOCK, d))
         total = 0.0
-        for lo in range(bounds[part], bounds[part + 1], BLOCK):
-            hi = min(lo + BLOCK, bounds[part + 1])
+        for lo in range(bounds[chunk], bounds[chunk + 1], BLOCK):
+            hi = min(lo + BLOCK, bounds[chunk + 1])
             t = root * (bias if shared else bias[lo:hi]).astype(np.float64)
             fill_polar(v[lo:hi], root, polar, radial)
             total += translate_block_backward(
                 v[lo:hi], polar, radial, t, root, grad_out[lo:hi], by_t, by_v
             )
             for b in range(hi - lo):
-                row, own = np.int64(part) if shared else lo + b, 0 if shared else b
+                row, own = np.int64(chunk) if shared else lo + b, 0 if shared else b
                 for k in range(d):
                     grad_v[lo + b, k] = by_v[b, k]
                     grad_bias[row, k] += root * by_t[b, k]
                 total += dot(by_t, b, t, own)
-        moment[part] = total
+        moment[chunk] = total
 
 
 class Translate(torch.autograd.Function):
@@ -82,7 +83,7 @@ class Translate(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
-        """Gradients by v, bias and c; a shared bias adds up part by part."""
+        """Gradients by v, bias and c; a shared bias adds up chunk by chunk."""
         follow_torch()
         v, bias, c = ctx.saved_tensors
         grad_v, bounds = empty(v), bounds_of(len(v))

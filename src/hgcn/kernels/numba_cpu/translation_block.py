@@ -41,7 +41,7 @@ V_OF_GRAD, V_OF_V, V_OF_ACROSS, T_OF_GRAD, T_OF_V, T_OF_ACROSS = range(FACTORS)
 def decompose_step(
     v: Floats, i: int, inverse_length: float, t: Doubles, across: Doubles, d: int
 ) -> tuple[float, float, float, float]:
-    """Set ``across`` to the part of the step t_i across u.
+    """Set ``across`` to the component of the step t_i across u.
 
     Returns:
         The products t t, t u, across across and across u. The last is the leak, a rounding error
@@ -58,7 +58,7 @@ def decompose_step(
 
 @compiled(error_model="numpy", inline="always")
 def hyperbolic_of_step(tau: float) -> tuple[float, float, float, float]:
-    """P and f of the length of a step, its cosh, and sinh(tau)/tau."""
+    """The numbers p, f, cosh(tau) and sinh(tau)/tau of a step of length tau."""
     p = expm1(0.5 * tau)
     f = 1.0 / (1.0 + p)
     twice_sinh_half = p * (1.0 + f)
