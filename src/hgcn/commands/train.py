@@ -144,7 +144,7 @@ def _warnings(metrics: dict[str, Any]) -> Iterator[str]:
     """What a reader of the table must know: how training ended, and that nothing was learnt."""
     stopped = metrics.get("stopped", "patience")
     if stopped == "interrupted":
-        yield f"Interrupted after epoch {metrics['epochs']}; these are the scores of the best epoch."
+        yield f"Interrupted after epoch {metrics['epochs']}; scores are those of the best epoch."
     elif stopped not in ("patience", "epochs"):
         yield (
             f"Training diverged: {stopped} These are the scores of the best epoch before. Try a "

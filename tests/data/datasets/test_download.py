@@ -16,8 +16,8 @@ import pytest
 
 import hgcn.data.datasets.download as module
 from hgcn.data.datasets.download import cache_folder, download
-from hgcn.locks import locked
 from hgcn.errors import DataError
+from hgcn.locks import locked
 
 CONTENT = np.random.default_rng(0).bytes(300_000)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
