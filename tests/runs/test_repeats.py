@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -40,8 +41,8 @@ SCRIPT = """if True:
 
 
 def trained(threads: int, models: list[str]) -> dict[str, str]:
-    here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-    path = os.pathsep.join([here, *filter(None, [os.environ.get("PYTHONPATH")])])
+    helpers = str(Path(__file__).parents[1])
+    path = os.pathsep.join([helpers, *filter(None, [os.environ.get("PYTHONPATH")])])
     done = subprocess.run(
         [sys.executable, "-c", SCRIPT, str(threads), *models], capture_output=True, text=True,
         env={**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": str(threads)}, check=False,

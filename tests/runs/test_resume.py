@@ -12,6 +12,7 @@ from safetensors.torch import load_file
 
 from hgcn import files
 from hgcn.errors import RunError
+from hgcn.locks import locked
 from hgcn.runs import checkpoint, trees
 from hgcn.runs.fit import fit, resume
 from hgcn.runs.folder import load_run
@@ -108,8 +109,40 @@ def test_what_cannot_be_resumed_is_refused(interrupted, tmp_path):
         resume(interrupted)
     (interrupted / "config.toml").write_text(config)
     resume(interrupted)
+    (interrupted / "disk.html").touch()
     with pytest.raises(RunError, match="is finished: there is nothing to resume"):
         resume(interrupted)
+
+
+def test_a_run_that_was_killed_before_its_page_gets_it(interrupted, monkeypatch):
+    resume(interrupted)
+    (interrupted / ".disk.html.half").touch()
+    drawn = []
+    monkeypatch.setattr(fit_module, "_draw", lambda run, folder: drawn.append((run, folder)))
+    run = resume(interrupted)
+    assert drawn == [(run, interrupted)]
+    assert not list(interrupted.glob(".*"))
+
+
+def test_one_process_writes_to_a_folder(interrupted):
+    with locked(interrupted / ".lock"), pytest.raises(RunError, match="Another process is writing"):
+        resume(interrupted)
+    resume(interrupted)
+    assert not (interrupted / ".lock").exists()
+
+
+@pytest.mark.parametrize("name", ["resume.safetensors", "history.csv"])
+def test_every_changed_byte_of_an_unfinished_run_is_noticed(interrupted, name):
+    file = interrupted / name
+    whole = file.read_bytes()
+    for at in range(0, len(whole), max(1, len(whole) // 40)):
+        changed = bytearray(whole)
+        changed[at] ^= 4
+        file.write_bytes(changed)
+        with pytest.raises(RunError):
+            resume(interrupted)
+    file.write_bytes(whole)
+    resume(interrupted)
 
 
 def test_a_damaged_state_is_refused(interrupted):
