@@ -88,9 +88,8 @@ class Config:
         high=MAX_SEED,
     )  # fmt: skip
     select: str | None = _setting(
-        None, "validation score that picks the best epoch", group="task",
-        choices=names.SELECTORS,
-    )  # fmt: skip
+        None, f"validation score that picks the best epoch: {names.SELECTORS}", group="task"
+    )
 
     model: str = _setting("hgcn", "which encoder", group="model", choices=names.MODELS)
     dim: int = _setting(16, "size of embeddings", group="model", low=1)

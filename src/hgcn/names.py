@@ -88,8 +88,8 @@ SCORES = {
 }
 """Scores: from their name in files to the name that people write."""
 
-SELECTORS = ("roc_auc", "ap", "accuracy", "f1", "f1_macro")
-"""Scores that can pick the best epoch; which of them a task has, the task says."""
+SELECTORS = "roc_auc, ap (links); accuracy, f1, f1_macro (nodes)"
+"""Scores that can pick the best epoch, for help; which of them a task has, the task says."""
 
 PARTS = ("train", "val", "test")
 """The parts of every split."""

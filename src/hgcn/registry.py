@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import threading
 import warnings
 from collections.abc import Iterator, Mapping
 from importlib import import_module
@@ -40,8 +41,8 @@ class Registry(Mapping[str, T], Generic[T]):
         self.what = what
         self._entries = dict(entries)
 
-    def register(self, name: str, value: T) -> None:
-        """Add a choice; a name that is taken is refused."""
+    def register(self, name: str, value: T | str) -> None:
+        """Add a choice, or its address; a name that is taken is refused."""
         if not isinstance(name, str) or not _NAME.fullmatch(name):
             raise ConfigError(
                 f"Expected the name of a {self.what} to be of small letters, digits, '-' and '_', "
@@ -86,6 +87,8 @@ class Registry(Mapping[str, T], Generic[T]):
 
 
 _loaded = False
+_loading = threading.RLock()
+_busy: list[bool] = []
 
 
 def load_plugins() -> None:

@@ -34,7 +34,7 @@ def test_entries_come_back(tmp_path):
 
 
 def test_a_killed_process_gives_the_lock_back(tmp_path, monkeypatch):
-    """The folder is relative, where Optuna's own lock would dangle and be waited for without end."""
+    """In a relative folder, where Optuna's own lock would dangle and be waited for without end."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "searches").mkdir()
     with subprocess.Popen(

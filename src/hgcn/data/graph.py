@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data  # type: ignore[import-untyped]
 
 
+FINGERPRINT = 2
+"""The version of :meth:`Graph.fingerprint`: those of different versions cannot be compared."""
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
     r"""A graph with the attribute names of PyTorch Geometric, checked once and then immutable.
@@ -109,6 +113,11 @@ class Graph:
             return self.edge_index.shape[1]
         source, target = self.edge_index
         return int((source <= target).sum())
+
+    def tensors(self) -> list[Tensor]:
+        """The tensors that a network reads: features, edges and weights of edges."""
+        found = [self.x, self.edge_index, self.edge_weight]
+        return [tensor for tensor in found if tensor is not None]
 
     @property
     def size(self) -> int:

@@ -10,13 +10,15 @@ from torch import Tensor
 
 from hgcn.data import pairs as node_pairs
 from hgcn.data.graph import Graph
-from hgcn.errors import GraphError, ModelError, RunError
+from hgcn.errors import GraphError, RunError
 from hgcn.geometry.normal import saturate
 from hgcn.inference.trained import Trained, embeddings
 from hgcn.nn.spaces import Euclidean, Hyperbolic, Space
 
 BLOCK = 200_000_000
 """Number of pairs that are searched in one call, some seconds; Ctrl-C acts in between."""
+PLAIN_BLOCK = 1_000_000
+"""The same for spaces that the compiled search does not know."""
 
 
 @torch.no_grad()
@@ -69,7 +71,10 @@ def closest_pairs(
     if not bool(z.isfinite().all()):
         raise RunError("Expected finite embeddings, got some that are not.")
     both_ways = per_node or graph.directed
-    nodes = (*search_form(space, z), _groups(graph))
+    form = search_form(space, z)
+    if form is None:
+        return _search_in_blocks(z, graph, k, space, per_node)
+    nodes = (*form, _groups(graph))
     edges = _sorted_neighbours(graph)
     # At least one entry: an empty heap has no top.
     k = max(1, min(k, n - 1 if per_node else n * (n - 1) // (1 if both_ways else 2)))
@@ -84,15 +89,45 @@ def closest_pairs(
 
 
 @singledispatch
-def search_form(space: Space, z: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    """Points in the form that ``pair_search.py`` takes: a vector and four numbers each."""
-    raise ModelError(f"Expected a space that can be searched, got {type(space).__name__}.")
+def search_form(space: Space, z: Tensor) -> tuple[np.ndarray, np.ndarray] | None:
+    """Points in the form that ``pair_search.py`` takes: a vector and four numbers each.
+
+    None for a space that the compiled search does not know.
+    """
+    return None
 
 
 @singledispatch
 def squared_distance_at(space: Space, height: np.ndarray) -> np.ndarray:
     """Squared distances, from the heights H that the search compares."""
-    raise ModelError(f"Expected a space that can be searched, got {type(space).__name__}.")
+    return height
+
+
+def _search_in_blocks(
+    z: Tensor, graph: Graph, k: int, space: Space, per_node: bool
+) -> tuple[Tensor, Tensor]:
+    """The closest pairs in a space of any kind, by its own distance, some nodes at a time."""
+    n, group = graph.num_nodes, _groups(graph)
+    linked = np.sort(node_pairs.keys(graph.edge_index.numpy(), n))
+    z = z.detach().cpu().double()
+    best = np.empty((2, 0), np.int64), np.empty(0)
+    for low in range(0, n, max(1, PLAIN_BLOCK // n)):
+        i, j = np.indices((min(n, low + max(1, PLAIN_BLOCK // n)) - low, n)).reshape(2, -1)
+        i = i + low
+        proper = (group[i] == group[j]) & (i != j if per_node or graph.directed else i < j)
+        pairs = np.stack((i[proper], j[proper]))
+        pairs = pairs[:, ~node_pairs.find(linked, node_pairs.keys(pairs, n))[1]]
+        square = space.squared_distance(*(z[torch.from_numpy(end)] for end in pairs)).numpy()
+        pairs, square = np.concatenate((best[0], pairs), 1), np.concatenate((best[1], square))
+        order = np.lexsort((pairs[1], square, pairs[0]) if per_node else (*pairs[::-1], square))
+        pairs, square = pairs[:, order], square[order]
+        if per_node:  # the first k of each node
+            first = np.searchsorted(pairs[0], pairs[0])
+            keep = np.arange(len(square)) - first < k
+        else:
+            keep = np.arange(len(square)) < k
+        best = pairs[:, keep], square[keep]
+    return torch.from_numpy(np.ascontiguousarray(best[0])), torch.from_numpy(best[1])
 
 
 @search_form.register
@@ -101,11 +136,6 @@ def _(space: Euclidean, z: Tensor) -> tuple[np.ndarray, np.ndarray]:
 
     v = z.detach().cpu().double().contiguous()
     return v.numpy(), np.tile(FLAT, (len(v), 1))
-
-
-@squared_distance_at.register
-def _(space: Euclidean, height: np.ndarray) -> np.ndarray:
-    return height
 
 
 @search_form.register

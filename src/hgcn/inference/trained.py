@@ -36,7 +36,7 @@ class Trained:
     features: FeatureMap
     num_nodes: int
     class_names: tuple[str, ...] | None = None
-    _kept: dict[str, Any] = field(default_factory=dict, repr=False)
+    _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the embeddings that are kept, which are made again."""
@@ -52,24 +52,27 @@ class Trained:
 def embedding_layers(trained: Trained, graph: Graph) -> list[Tensor]:
     """Embeddings after each layer, from the features to the output, in normal coordinates.
 
-    Messages travel on all edges of the graph. The result for the last graph is kept, as long as
-    the weights stay what they are.
+    Messages travel on all edges of the graph. Embeddings of the last graph are kept, and must not
+    be changed in place. They are made anew when a weight or the graph has changed.
     """
-    stamp = trained.predictor.stamp()
-    kept = trained._kept.get("layers")
-    if kept is not None and kept[0]() is graph and kept[1] == stamp:
-        return list(kept[2])
-    config = trained.config
+    config, predictor = trained.config, trained.predictor.eval()
     device, dtype = config.device, getattr(torch, config.dtype)
     x = trained.features(graph).to(device=device, dtype=dtype)
+    stamp = predictor.stamp(), *(t._version for t in graph.tensors() if not t.is_inference())
+    kept = trained._kept.get("layers")
+    if kept is not None and kept[0]() is graph and kept[1] == stamp:
+        return [x.cpu(), *kept[2]] if len(predictor.encoder.spaces) > 1 else list(kept[2])
     weight = graph.edge_weight
     if weight is not None:
         weight = weight.to(device=device, dtype=dtype)
-    encoder = trained.predictor.eval().encoder
     with fixed_order(graph.size):
-        layers = [z.cpu() for z in encoder.encode_layers(x, graph.edge_index.to(device), weight)]
-    trained._kept["layers"] = weakref.ref(graph), stamp, layers
-    return list(layers)
+        layers = predictor.encoder.encode_layers(x, graph.edge_index.to(device), weight)
+    layers = [z.cpu() for z in layers]
+    # The features are at hand anyway. Tensors of inference mode are of no use outside of it.
+    made = layers[1:] if len(layers) > 1 else layers
+    if not any(z.is_inference() for z in made):
+        trained._kept["layers"] = weakref.ref(graph), stamp, made
+    return layers
 
 
 def embeddings(trained: Trained, graph: Graph, *, coordinates: str = "normal") -> Tensor:

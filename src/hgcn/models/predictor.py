@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
@@ -11,6 +13,7 @@ from torch.nn import functional
 from hgcn import kernels
 from hgcn.config import Config
 from hgcn.errors import ConfigError
+from hgcn.models.base import Encoder
 from hgcn.models.table import build, options_of
 from hgcn.names import CLASSIFIERS
 from hgcn.nn import FermiDirac
@@ -31,10 +34,17 @@ class Predictor(nn.Module):
         in_channels: size of each node's features.
         num_nodes: number of nodes of the graph, for shallow models.
         num_classes: number of classes; 0 for no classifier.
+        make_heads: makes further heads by name, for an encoder: what a task of one's own learns.
     """
 
     def __init__(
-        self, config: Config, *, in_channels: int, num_nodes: int, num_classes: int
+        self,
+        config: Config,
+        *,
+        in_channels: int,
+        num_nodes: int,
+        num_classes: int,
+        make_heads: Callable[[Encoder], Mapping[str, nn.Module]] | None = None,
     ) -> None:
         super().__init__()
         self.num_classes = num_classes
@@ -48,6 +58,7 @@ class Predictor(nn.Module):
         if num_classes:
             kind = CLASSIFIERS.find(config.classifier)
             self.classifier = kind.of(config.dim, num_classes, self.encoder.curvature)
+        self.heads = nn.ModuleDict(make_heads(self.encoder) if make_heads else {})
         if config.dtype == "float64":
             self.double()
 
@@ -59,6 +70,7 @@ class Predictor(nn.Module):
         *,
         pairs: Tensor | None = None,
         nodes: Tensor | None = None,
+        head: str | None = None,
     ) -> Tensor:
         """Logits of links between pairs of nodes, if pairs are given, else of classes of nodes.
 
@@ -71,8 +83,14 @@ class Predictor(nn.Module):
             edge_weight: their weights.
             pairs: pairs of nodes ``[2, M]``.
             nodes: the nodes to classify; by default all.
+            head: the name of another head, which is given the embeddings of the nodes, or of both
+                ends of the pairs, and whose output is returned.
         """
         z = self.encode(x, edge_index, edge_weight)
+        if head is not None:
+            ends = [z if nodes is None else z[nodes]] if pairs is None else kernels.ends(z, pairs)
+            output: Tensor = self.heads[head](*ends)
+            return output
         if pairs is not None:
             return self.links(z, pairs)
         return self.classes(z if nodes is None else z[nodes])
@@ -94,9 +112,12 @@ class Predictor(nn.Module):
             raise ConfigError("Expected a model trained for classes, got one trained for links.")
         return self.classifier(z)
 
-    def stamp(self) -> tuple[tuple[int, int], ...]:
-        """A value that changes when a weight does: results of another stamp are out of date."""
-        return tuple((value.data_ptr(), value._version) for value in self.state_dict().values())
+    def stamp(self) -> str:
+        """A checksum of all weights: what was computed with others is out of date."""
+        digest = hashlib.blake2b()
+        for value in self.state_dict().values():
+            digest.update(value.detach().cpu().contiguous().numpy().tobytes())
+        return digest.hexdigest()
 
     def curvature_values(self) -> list[float]:
         """The number c of each space that has one, from the first layer to the output."""

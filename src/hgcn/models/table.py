@@ -22,7 +22,7 @@ def options_of(name: str) -> dict[str, Any]:
     return {
         p.name: p.default
         for p in parameters
-        if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name != "num_nodes"
+        if p.name not in ("in_channels", "dim", "num_nodes") and p.default is not p.empty
     }
 
 

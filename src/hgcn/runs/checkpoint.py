@@ -64,7 +64,7 @@ class Checkpoint:
                 f"Expected {self.file} to hold the state of this training, got: {error}."
             ) from error
         rows = folder.read_history(self.history)
-        state.history = [row for row in rows if row["epoch"] <= state.epoch]
+        state.history = [row for row in rows if row.get("epoch", 0) <= state.epoch]
         if _digest(folder.history_csv(state.history)) != tree["history"]:
             raise RunError(
                 f"Expected {self.history} as the run left it, but it was changed or truncated "

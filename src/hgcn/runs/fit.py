@@ -193,7 +193,7 @@ def _record(
         "seed": config.seed,
         "seconds": round(seconds, 2),
     }
-    return Run(
+    run = Run(
         config=config,
         metrics=metrics,
         history=state.history,
@@ -202,8 +202,9 @@ def _record(
         num_nodes=graph.num_nodes,
         class_names=graph.class_names,
         environment=run_folder.describe_environment(graph, seconds),
-        _kept={"graph": graph},
     )
+    run._kept["graph"] = graph
+    return run
 
 
 def _draw(run: Run, folder: Path) -> None:

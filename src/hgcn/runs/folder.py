@@ -17,14 +17,13 @@ from torch import Tensor
 import hgcn
 from hgcn import files
 from hgcn.config import Config, read_toml
-from hgcn.data.graph import Graph
+from hgcn.data.graph import FINGERPRINT, Graph
 from hgcn.errors import HGCNError, RunError
 from hgcn.inference.feature_map import FeatureMap
 from hgcn.locks import locked_or
-from hgcn.models.predictor import Predictor
 from hgcn.runs.run import Run
 from hgcn.runs.trees import read_tree, write_tree
-from hgcn.training.problem import has_device
+from hgcn.training.problem import build_network, has_device
 
 FORMAT = 1
 CONFIG, HISTORY, METRICS = "config.toml", "history.csv", "metrics.json"
@@ -69,8 +68,9 @@ def finish(run: Run, path: Path) -> None:
     write_tree(path / MODEL, {"about": about, "weights": run.predictor.state_dict()})
     if "graph" in run._kept:
         files.write_table(path / EMBEDDINGS, run.embedding_table())
-    run.environment["files"] = {name: files.checksum(path / name) for name in SEALED}
-    files.write_json(path / ENVIRONMENT, run.environment)
+    about_run = {**run.environment, "num_classes": run.predictor.num_classes}
+    about_run["files"] = {name: files.checksum(path / name) for name in SEALED}
+    files.write_json(path / ENVIRONMENT, about_run)
     run._kept["path"] = path
 
 
@@ -124,27 +124,29 @@ def _read(path: Path, environment: dict[str, Any]) -> Run:
     tree = read_tree(path / MODEL)
     about = tree["about"]
     names = about["class_names"]
-    predictor = Predictor(
+    predictor = build_network(
         config,
         in_channels=about["in_channels"],
         num_nodes=about["num_nodes"],
-        num_classes=_num_classes(tree["weights"]),
+        num_classes=environment.get("num_classes", _num_classes(tree["weights"])),
     )
     predictor.load_state_dict(tree["weights"])
-    return Run(
+    run = Run(
         config=config,
         metrics=files.read_json(path / METRICS),
         history=read_history(path / HISTORY),
-        predictor=predictor.to(config.device).eval(),
+        predictor=predictor.eval(),
         features=FeatureMap.from_tree(about["features"]),
         num_nodes=about["num_nodes"],
         class_names=None if names is None else tuple(names),
         environment=environment,
-        _kept={"path": path},
     )
+    run._kept["path"] = path
+    return run
 
 
 def _num_classes(weights: dict[str, Tensor]) -> int:
+    """The number of classes of a run of an older version, by the shape of its classifier."""
     sizes = [len(v) for k, v in weights.items() if k in ("classifier.weight", "classifier.normal")]
     return sizes[0] if sizes else 0
 
@@ -161,6 +163,7 @@ def describe_environment(graph: Graph, seconds: float) -> dict[str, Any]:
         "threads": torch.get_num_threads(),
         "packages": {name: version(name) for name in PACKAGES},
         "data_sha256": graph.fingerprint(),
+        "fingerprint": FINGERPRINT,
         "seconds": round(seconds, 2),
     }
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
-from hgcn.data.graph import Graph
+from hgcn.data.graph import FINGERPRINT, Graph
 from hgcn.errors import DataError, GraphError, RunError
 from hgcn.inference import predict, trained
 from hgcn.inference.missing_links import top_links
@@ -72,13 +72,19 @@ class Run(Trained):
                 f"Expected the graph that the run was trained on, but: {error} Paths are taken "
                 "from the folder that training was started in; `graph` gives another one."
             ) from error
-        known = self.environment.get("data_sha256")
+        known = self._fingerprint()
         if known is not None and graph.fingerprint() != known:
             raise RunError(
                 f"Expected {self.config.source} to hold the data that the run was trained on, but "
                 "they have changed since. Give the graph explicitly if that is meant."
             )
         return graph
+
+    def _fingerprint(self) -> str | None:
+        """The fingerprint of the run's own graph; None where an older version took another one."""
+        if self.environment.get("fingerprint") != FINGERPRINT:
+            return None
+        return self.environment.get("data_sha256")
 
     def resolve(self, graph: Any = None) -> Graph:
         """The graph to apply the run to: its own if none is given, else the one given, checked.
@@ -92,7 +98,7 @@ class Run(Trained):
 
         graph = load(graph) if isinstance(graph, (str, Path)) else as_graph(graph)
         if not self.predictor.encoder.inductive:
-            own = self.environment.get("data_sha256")
+            own = self._fingerprint()
             if graph.num_nodes != self.num_nodes or own not in (None, graph.fingerprint()):
                 raise GraphError(
                     f"Expected the graph that {self.config.model} was trained on, got another one: "
@@ -103,7 +109,7 @@ class Run(Trained):
 
     def embedding_layers(self, graph: Any = None) -> list[Tensor]:
         """Embeddings after each layer, from the features to the output, in normal coordinates."""
-        return trained.embedding_layers(self, self.resolve(graph))
+        return [z.clone() for z in trained.embedding_layers(self, self.resolve(graph))]
 
     def embeddings(self, graph: Any = None, *, coordinates: str = "normal") -> Tensor:
         """Embeddings ``[N, dim]`` of all nodes, of the run's own graph or of another one.
@@ -115,7 +121,7 @@ class Run(Trained):
             coordinates: "normal" (logarithms at the origin), "hyperboloid" (``dim + 1`` numbers)
                 or "ball" (the Poincaré ball). Euclidean models have plain vectors: "normal".
         """
-        return trained.embeddings(self, self.resolve(graph), coordinates=coordinates)
+        return trained.embeddings(self, self.resolve(graph), coordinates=coordinates).clone()
 
     def embedding_table(self, graph: Any = None, *, coordinates: str = "normal") -> pl.DataFrame:
         """Embeddings with ids, as a table."""
@@ -151,6 +157,11 @@ class Run(Trained):
             (torch.Size([2, 10]), torch.Size([10]))
         """
         return top_links(self, k, self.resolve(graph), per_node=per_node)
+
+    def predict(self, graph: Any = None) -> pl.DataFrame:
+        """A row for each node with what the task of the run predicts of it, such as its class."""
+        graph = self.resolve(graph)
+        return task_of(self.config).predict(self, graph)
 
     def evaluate(self, graph: Any = None) -> dict[str, float]:
         """Scores on the run's own test part, or on another graph, all of which is then a test.

@@ -170,7 +170,7 @@ class LinkTask(Task):
         """Mean cross-entropy of the edges, plus that of the other pairs."""
         seen, count = batch.seen, batch.positives.shape[1]
         pairs = torch.cat((batch.positives, batch.negatives), dim=1)
-        logits = self.predictor(seen.x, seen.edge_index, seen.edge_weight, pairs=pairs)
+        logits = self.network(seen.x, seen.edge_index, seen.edge_weight, pairs=pairs)
         return (
             functional.softplus(-logits[:count]).mean() + functional.softplus(logits[count:]).mean()
         )

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from hgcn.errors import DivergenceError
+from hgcn.errors import DivergenceError, RunError
 from hgcn.models.predictor import Predictor
 from hgcn.training.task import Task
 
@@ -198,6 +198,8 @@ def _train_epoch(task: Task, state: State, epoch: int) -> float:
     """Make a step of the optimiser for each batch; returns the mean loss before the steps."""
     state.predictor.train()
     losses = [_step(task, state, epoch, batch) for batch in task.batches(epoch, state.generator)]
+    if not losses:
+        raise RunError(f"Expected the task to have a batch for epoch {epoch}, got none.")
     return math.fsum(losses) / len(losses)
 
 

@@ -177,6 +177,7 @@ class NodeTask(Task):
         loss = None if batch.part is None else self._class_loss(batch.part, batch.agreement)
         if batch.links is None or self.links is None:
             return torch.zeros(()) if loss is None else loss
+        self.links.network = self.network
         links = self.links.loss(batch.links)
         return links if loss is None else loss + self.config.link_regulariser * links
 
@@ -193,8 +194,7 @@ class NodeTask(Task):
 
     def _logits(self, part: NodePart, nodes: Tensor | None) -> Tensor:
         seen = part.seen
-        logits: Tensor = self.predictor(seen.x, seen.edge_index, seen.edge_weight, nodes=nodes)
-        return logits
+        return self.network(seen.x, seen.edge_index, seen.edge_weight, nodes=nodes)
 
     @torch.no_grad()
     def outputs(self, part: str) -> tuple[Tensor, Tensor]:

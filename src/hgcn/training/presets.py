@@ -27,14 +27,14 @@ def preset(source: object, settings: Mapping[str, Any]) -> tuple[str, dict[str, 
     """
     check_names(settings)
     model = settings.get("model", "hgcn")
-    if not isinstance(source, str) or source not in DATASETS:
+    if not (isinstance(source, str) and source in DATASETS and isinstance(model, str)):
         return "", {}
     folder = DATASETS[source].presets
     if folder is None:
         return "", {}
     for task in (settings["task"],) if settings.get("task") else TASKS:
         file = folder / f"{source}-{task}.toml"
-        chosen = _sections(file).get(model)
+        chosen = _sections(file).get(model) if file.is_file() else None
         if chosen is None:
             continue
         chosen = {"task": task, "model": model, **chosen}
@@ -47,9 +47,7 @@ def preset(source: object, settings: Mapping[str, Any]) -> tuple[str, dict[str, 
 
 @lru_cache
 def _sections(file: Path) -> Mapping[str, Mapping[str, Any]]:
-    """The sections of a file of presets; none if there is no such file."""
-    if not file.is_file():
-        return {}
+    """The sections of a file of presets."""
     try:
         sections = tomllib.loads(file.read_text(encoding="utf-8"))
         for section in sections.values():

@@ -15,6 +15,7 @@ from hgcn.errors import ConfigError
 from hgcn.inference.feature_map import FeatureMap
 from hgcn.models.predictor import Predictor, model_settings
 from hgcn.names import TASKS
+from hgcn.text import one_of
 from hgcn.training.task import Task
 
 
@@ -22,6 +23,21 @@ def task_of(config: Config) -> type[Task]:
     """The class of the task that settled settings name."""
     kind: type[Task] = TASKS.find(config.task or "")
     return kind
+
+
+def build_network(
+    config: Config, *, in_channels: int, num_nodes: int, num_classes: int
+) -> Predictor:
+    """The network that settled settings ask for, with all heads of the task, on its device."""
+    kind = task_of(config)
+    predictor = Predictor(
+        config,
+        in_channels=in_channels,
+        num_nodes=num_nodes,
+        num_classes=num_classes,
+        make_heads=lambda encoder: kind.heads(encoder, config),
+    )
+    return predictor.to(config.device)
 
 
 def load_graph(config: Config) -> Graph:
@@ -57,7 +73,10 @@ def choose(graph: Graph, config: Config) -> Config:
         task=config.task or ("link" if graph.y is None else "node"),
         split_seed=config.seed_of_split,
     )
-    task_of(config).check(graph)
+    kind = task_of(config)
+    kind.check(graph)
+    if config.select not in (None, *kind.scores):
+        raise ConfigError(one_of("select", config.select, kind.scores))
     normalise = config.normalise
     if normalise is None:
         normalise = "none" if graph.x is None else _usual(graph.x)
@@ -109,17 +128,16 @@ class Problem:
         config = self.config
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(config.seed)
-            predictor = Predictor(
+            return build_network(
                 config,
                 in_channels=self.features.num_features,
                 num_nodes=self.graph.num_nodes,
                 num_classes=self.kind.num_classes(self.graph),
             )
-        return predictor.to(config.device)
 
     def task(self, predictor: Predictor) -> Task:
         """The task of a network on this problem."""
-        if self.split.inductive and not predictor.encoder.inductive:
+        if getattr(self.split, "inductive", False) and not predictor.encoder.inductive:
             raise ConfigError(
                 f"Expected a model that can embed unseen graphs, got {self.config.model!r}, which "
                 "learns a vector for each node that it has seen."

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from hgcn.config import Config
 from hgcn.data.graph import Graph
@@ -16,6 +16,7 @@ from hgcn.data.sparse import select_rows
 from hgcn.errors import ConfigError
 from hgcn.inference.feature_map import FeatureMap
 from hgcn.inference.trained import Trained
+from hgcn.models.base import Encoder
 from hgcn.models.predictor import Predictor
 from hgcn.text import one_of
 from hgcn.training.metrics import Score, finite_score
@@ -67,6 +68,8 @@ class Task(ABC):
     Attributes:
         scores: functions of two tensors of :meth:`outputs`; each can pick the best epoch.
         colour: the column by which pictures of embeddings are coloured.
+        network: what :meth:`loss` calls: the predictor, or a wrapper of it, such as
+            ``DistributedDataParallel``.
         warm_up: epochs at the start that train for something else and are not validated.
         select: the name of the score that picks the best epoch.
 
@@ -87,6 +90,7 @@ class Task(ABC):
     ) -> None:
         self.graph = graph
         self.predictor = predictor
+        self.network: Callable[..., Tensor] = predictor
         self.config = config
         self.device = torch.device(config.device)
         self.dtype: torch.dtype = getattr(torch, config.dtype)
@@ -126,6 +130,14 @@ class Task(ABC):
     def num_classes(cls, graph: Graph) -> int:
         """Number of classes of the network's head; 0 for a task without classes."""
         return 0
+
+    @classmethod
+    def heads(cls, encoder: Encoder, config: Config) -> Mapping[str, nn.Module]:
+        """Modules by name that read embeddings, beside the link decoder and the classifier.
+
+        :meth:`loss` calls one of them by ``self.network(..., head=name)``.
+        """
+        return {}
 
     @classmethod
     def with_split(cls, graph: Graph, config: Config) -> Graph:

@@ -107,7 +107,7 @@ class Dataset:
 class Datasets(Registry[Dataset]):
     """Data sets by name, to which anyone may add."""
 
-    def register(self, name: str, value: Dataset) -> None:
+    def register(self, name: str, value: Dataset | str) -> None:
         """Add a data set; a name that is taken, or not that of the data set, is refused."""
         if not isinstance(value, Dataset):
             raise ConfigError(
