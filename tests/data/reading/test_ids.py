@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from hgcn.data import read
 from hgcn.data.reading.ids import tidy
 
 LIMIT = 2**63
@@ -40,3 +41,24 @@ def test_text_that_looks_like_a_number_stays_text(text: str) -> None:
 @pytest.mark.parametrize("number", [0, -1, 9, 10, 99, 100, -9, -10, LIMIT - 1, -LIMIT])
 def test_numbers_of_every_length(number: int) -> None:
     assert tidied([str(number)]) == [number]
+
+
+@pytest.mark.parametrize(
+    ("source", "target", "nodes"),
+    [
+        ([f"{k}.0" for k in range(30)], [str((k + 1) % 30) for k in range(30)], 30),
+        ([float(k) for k in range(30)], [(k + 1) % 30 for k in range(30)], 30),
+        ([f" {k}.00" for k in range(30)], [f"{(k + 1) % 30}.0" for k in range(30)], 30),
+        ([f"{k}.5" for k in range(30)], [str((k + 1) % 30) for k in range(30)], 60),
+        ([f"v{k}.0" for k in range(30)], [str(k) for k in range(30)], 60),
+        ([f"00{k}" for k in range(30)], [str(k) for k in range(30)], 60),
+    ],
+)
+def test_numbers_with_and_without_a_point_are_the_same_nodes(source, target, nodes, tmp_path):
+    """As pandas writes a column of whole numbers with a missing value, beside one without."""
+    graph = read((source, target))
+    assert graph.num_nodes == nodes
+    file = tmp_path / "edges.csv"
+    rows = [f"{a},{b}" for a, b in zip(source, target, strict=True)]
+    file.write_text("\n".join(["source,target", *rows]) + "\n")
+    assert read(file).num_nodes == nodes

@@ -165,11 +165,13 @@ def load_dataset(name: str, *, progress: bool = True, server: str = SERVER) -> G
             )
         own = {key: value for key, value in entry.fields().items() if getattr(graph, key) != value}
         graph = graph.replace(**own) if own else graph
-    if entry.nodes and graph.num_nodes != entry.nodes:
-        raise DataError(
-            f"Expected the data set {name!r} to have {entry.nodes:,} nodes, as its entry in the "
-            f"table says, got {graph.num_nodes:,}."
-        )
+    for what in ("nodes", "edges", "features", "classes", "graphs"):
+        known, found = getattr(entry, what), getattr(graph, f"num_{what}")
+        if known and found != known:
+            raise DataError(
+                f"Expected the data set {name!r} to have {known:,} {what}, as its entry in the "
+                f"table says, got {found:,}. Is a file damaged or missing?"
+            )
     return graph
 
 

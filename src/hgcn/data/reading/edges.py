@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hgcn.data.clean import Floats
-from hgcn.data.reading.ids import NO_ID, tidy
+from hgcn.data.reading.ids import NO_ID, same_numbers, tidy
 from hgcn.data.reading.tables import Frame, Table, read_table
 from hgcn.errors import DataError
 
@@ -87,6 +87,7 @@ def make_edges(
     import polars as pl
 
     rows = len(source)
+    source, target = same_numbers(source, target)
     if source.dtype != target.dtype:
         source, target = source.cast(pl.String), target.cast(pl.String)
     both = pl.concat([source.alias("id"), target.alias("id")])

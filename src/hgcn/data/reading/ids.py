@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 NO_ID = ("", "nan", "NaN", "None", "null", "NULL")
 
 
+WHOLE_NUMBER = r"^\s*(0|[1-9]\d*)(\.0+)?\s*$"
+
+
 def tidy(ids: pl.Series, location: Callable[[int], str]) -> pl.Series:
     """Ids as int64 if all of them are whole numbers, else as text without spaces around.
 
@@ -40,6 +43,33 @@ def tidy(ids: pl.Series, location: Callable[[int], str]) -> pl.Series:
             return numbers
     _no_missing(text.is_null() | text.is_in(NO_ID), text, location)
     return text
+
+
+def same_numbers(*columns: pl.Series) -> list[pl.Series]:
+    """Columns of ids as whole numbers, if some have a point (``3.0``) and all are whole numbers.
+
+    A program that has met a missing value writes a column of whole numbers with points, and the
+    column beside it without: both mean the same nodes.
+    """
+    import polars as pl
+
+    def has_points(column: pl.Series) -> bool:
+        text = column.dtype == pl.String
+        return column.dtype.is_float() or (text and column.str.contains(".", literal=True).any())
+
+    if not any(map(has_points, columns)):
+        return list(columns)
+    found = []
+    for column in columns:
+        text = column.dtype == pl.String
+        if text and not column.str.contains(WHOLE_NUMBER).fill_null(True).all():
+            return list(columns)
+        numbers = (column.str.strip_chars() if text else column).cast(pl.Float64, strict=False)
+        whole = numbers.cast(pl.Int64, strict=False)
+        if not (whole.cast(pl.Float64) == numbers).fill_null(True).all():
+            return list(columns)
+        found.append(whole)
+    return found
 
 
 def _are_written_plainly(numbers: pl.Series, text: pl.Series) -> bool:
