@@ -15,7 +15,7 @@ import pytest
 import hgcn.data
 
 ROOT = Path(hgcn.data.__file__).parent
-OUTSIDE = {"registry", "names", "config", "errors", "text", "files", "compiled"}
+OUTSIDE = {"registry", "names", "config", "errors", "text", "files", "locks", "compiled"}
 GRAPH = {"pairs", "clean", "sparse", "pyg", "graph"}
 READING = GRAPH | {"reading"}
 ALLOWED = {

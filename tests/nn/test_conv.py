@@ -312,3 +312,22 @@ def test_a_root_weight_maps_targets_if_they_are_apart_from_sources() -> None:
     assert conv.root.weight.abs().sum() > 0
     assert before.shape == mean.shape == (4, 3)
     assert not torch.allclose(before, mean)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("attention", [False, True])
+def test_inference_mode_works_and_leaves_nothing_behind(sparse, attention):
+    """Also where the first call of all is inside it, with tensors made outside or inside."""
+    x = torch.randn(5, 4).relu()
+    edges = torch.tensor([[0, 1, 2, 3], [1, 2, 3, 4]])
+    conv = HGCNConv(4, 3, attention=attention)
+    given = x.to_sparse_csr() if sparse else x
+    with torch.inference_mode():
+        inside = conv(given, edges)
+        again = conv(given.clone(), edges.clone())
+    assert inside.is_inference()
+    assert torch.equal(inside, again)
+    out = conv(given, edges)
+    assert torch.equal(out, inside)
+    out.sum().backward()
+    assert all(weight.grad is not None for weight in conv.parameters())

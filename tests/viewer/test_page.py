@@ -1,13 +1,14 @@
 import base64
 import http.client
 import json
+import os
 import re
 import threading
 
 import numpy as np
 import pytest
 
-from hgcn.errors import DataError
+from hgcn.errors import DataError, RunError
 from hgcn.viewer import Layer, Scene, render_page, write_page
 from hgcn.viewer.page import island, pack
 from hgcn.viewer.server import page_server
@@ -79,9 +80,20 @@ def test_one_or_two_scenes():
         render_page(scene, scene, scene)
 
 
-def test_a_page_that_cannot_be_written(tmp_path):
-    with pytest.raises(DataError, match="Expected to write"):
+def test_a_page_that_cannot_be_written(tmp_path, monkeypatch):
+    with pytest.raises(RunError, match="Expected to write"):
         write_page(tmp_path / "no" / "folder.html", tree_scene(5))
+    write_page(tmp_path / "disk.html", tree_scene(5))
+    before = (tmp_path / "disk.html").read_bytes()
+
+    def full(handle):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(RunError, match="No space left on device"):
+        write_page(tmp_path / "disk.html", tree_scene(9))
+    assert (tmp_path / "disk.html").read_bytes() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["disk.html"]
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 FINGERPRINT = 2
-"""The version of :meth:`Graph.fingerprint`: those of different versions cannot be compared."""
+"""The version of ``Graph.fingerprint``: those of different versions cannot be compared."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

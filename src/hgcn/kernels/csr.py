@@ -39,7 +39,8 @@ class Neighbourhoods:
     @cached_property
     def degree(self) -> Tensor:
         """Number of edges that end at each target."""
-        return torch.bincount(self.target, minlength=self.num_targets)
+        with torch.inference_mode(False):
+            return torch.bincount(self.target, minlength=self.num_targets)
 
     def shares(self, dtype: torch.dtype) -> Tensor:
         """The weights of a plain mean: for each edge one over the degree of its target."""
@@ -68,7 +69,8 @@ class Neighbourhoods:
 
     def _keep(self, key: tuple[str, torch.dtype], make: Callable[[], Tensor]) -> Tensor:
         if key not in self._kept:
-            self._kept[key] = make()
+            with torch.inference_mode(False):
+                self._kept[key] = make()
         return self._kept[key]
 
     @cached_property
@@ -100,27 +102,47 @@ def neighbourhoods(
     The result is kept with the tensor, and made anew when the tensor was changed in place. Edges
     from a node to itself are left as they are; ``add_self_loops`` adds one to each node without.
     """
-    key = (edge_index._version, num_sources, num_targets, add_self_loops)
-    found = _cache.get(edge_index)
-    if found is None or found[0] != key:
-        _check(edge_index, num_sources, num_targets)
-        found = (key, _build(edge_index, num_sources, num_targets, add_self_loops))
-        _cache[edge_index] = found
-    return found[1]
+    wanted = (num_sources, num_targets, add_self_loops)
+
+    def make(edges: Tensor) -> Neighbourhoods:
+        _check(edges, num_sources, num_targets)
+        return _build(edges, *wanted)
+
+    found: Neighbourhoods = _kept_with(edge_index, wanted, make)
+    return found
 
 
 def sparse_rows(x: Tensor) -> tuple[Neighbourhoods, Tensor]:
     """A sparse matrix as a graph from columns to rows, and its values; kept with the tensor."""
-    found = _cache.get(x)
-    if found is None or found[0] != x._version:
+
+    def make(x: Tensor) -> tuple[Neighbourhoods, Tensor]:
         entries = x.detach().to_sparse(2).coalesce()
         row, column = entries.indices()
         order = torch.arange(len(row), device=row.device)
         graph = Neighbourhoods(
             column.contiguous(), row.contiguous(), order, x.shape[1], x.shape[0], len(row)
         )
-        found = (x._version, (graph, entries.values()))
-        _cache[x] = found
+        return graph, entries.values()
+
+    found: tuple[Neighbourhoods, Tensor] = _kept_with(x, (), make)
+    return found
+
+
+def _kept_with(tensor: Tensor, wanted: tuple[Any, ...], make: Callable[[Tensor], Any]) -> Any:
+    """What was made of a tensor, made anew if the tensor was changed in place since.
+
+    A tensor of inference mode does not tell of changes, so nothing is kept with it. What is made
+    may be used in training later, so it is made outside of inference mode.
+    """
+    if tensor.is_inference():
+        with torch.inference_mode(False):
+            return make(tensor.clone())
+    key = (tensor._version, *wanted)
+    found = _cache.get(tensor)
+    if found is None or found[0] != key:
+        with torch.inference_mode(False):
+            found = key, make(tensor)
+        _cache[tensor] = found
     return found[1]
 
 
@@ -129,7 +151,8 @@ def with_values(x: Tensor, values: Tensor) -> Tensor:
     graph, _ = sparse_rows(x)
     start = torch.cat((graph.degree.new_zeros(1), graph.degree.cumsum(0)))
     out = torch.sparse_csr_tensor(start, graph.source, values, x.shape, check_invariants=False)
-    _cache[out] = (out._version, (graph, values))
+    if not out.is_inference():
+        _cache[out] = ((out._version,), (graph, values))
     return out
 
 
