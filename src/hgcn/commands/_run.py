@@ -28,7 +28,16 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("another graph than the run's own")
     group.add_argument("--graph", metavar="SOURCE", help="name of a data set, edge list or folder")
     group.add_argument("--features", metavar="FILE", help="its node features")
-    group.add_argument("--labels", metavar="NAME", help="its node labels")
+    group.add_argument(
+        "--labels", metavar="NAME", help="its node labels; a column is found by its old name"
+    )
+
+
+def add_only_new(parser: argparse.ArgumentParser) -> None:
+    """Add the choice of new nodes."""
+    parser.add_argument(
+        "--only-new", action="store_true", help="with --graph: only nodes that the run has not seen"
+    )
 
 
 def add_output(parser: argparse.ArgumentParser, required: bool) -> None:
@@ -48,14 +57,10 @@ def open_run(arguments: argparse.Namespace) -> tuple[Run, Graph | None]:
     if arguments.graph is None and options:
         flags = " and ".join(f"--{name}" for name in options)
         raise ConfigError(f"Expected --graph beside {flags}: they belong to another graph.")
+    if arguments.graph is None and getattr(arguments, "only_new", False):
+        raise ConfigError("Expected --graph beside --only-new: the run's own nodes are known.")
     run = load_run(arguments.run)
-    if arguments.graph is None:
-        return run, None
-    from hgcn.data import load
-
-    if run.config.directed is not None:
-        options["directed"] = run.config.directed
-    return run, run.resolve(load(arguments.graph, **options))
+    return run, None if arguments.graph is None else run.resolve(arguments.graph, **options)
 
 
 def check_output(name: str | None) -> Path | None:

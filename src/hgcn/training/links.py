@@ -26,8 +26,6 @@ from hgcn.training.task import Input, Task
 if TYPE_CHECKING:
     import polars as pl
 
-SHARES = (0.05, 0.10)
-"""Shares of the edges for validation and test."""
 TEST_SHARE = 0.10
 """Share of the edges of another graph that a run is evaluated on."""
 
@@ -70,12 +68,12 @@ class LinkTask(Task):
     @classmethod
     def split(cls, graph: Graph, config: Config) -> LinkSplit:
         """Edges for training, validation and test."""
-        val, test = (
-            usual if share is None else share
-            for share, usual in zip((config.val_share, config.test_share), SHARES, strict=True)
-        )
         return split_links(
-            graph, val=val, test=test, seed=config.seed_of_split, protocol=config.protocol
+            graph,
+            val=config.val_share,
+            test=config.test_share,
+            seed=config.seed_of_split,
+            protocol=config.protocol,
         )
 
     @classmethod

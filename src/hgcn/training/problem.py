@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
 
 from hgcn.config import Config
 from hgcn.data.graph import Graph
@@ -40,18 +41,53 @@ def build_network(
     return predictor.to(config.device)
 
 
-def load_graph(config: Config) -> Graph:
-    """The graph that the settings name."""
+READING = (
+    "features", "labels", "feature_columns", "drop", "text", "date_parts", "directed", "split",
+)  # fmt: skip
+"""The settings that say how a graph is read; each is a keyword of :func:`hgcn.data.read`."""
+
+
+def reading_options(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Settings that a file can hold, and options of reading that it cannot: arrays, DataFrames.
+
+    Lists of columns become text with commas, as the settings have it.
+    """
+    given, in_memory = dict(settings), {}
+    for name in READING:
+        value = given.get(name)
+        if isinstance(value, Path):
+            given[name] = str(value)
+        elif isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+            if any("," in item for item in value):
+                raise ConfigError(f"Expected names of columns without commas, got {value!r}.")
+            # A list of features names columns of the nodes; as a setting it has a name of its own.
+            given["feature_columns" if name == "features" else name] = ",".join(value)
+            if name == "features":
+                del given[name]
+        elif not isinstance(value, str | bool | int | float | None):
+            in_memory[name] = given.pop(name)
+    return given, in_memory
+
+
+def load_graph(config: Config, data: Any = None, **options: Any) -> Graph:
+    """The graph that the settings name, or one that is given, read as the settings say.
+
+    Args:
+        config: the settings.
+        data: anything that :func:`hgcn.load` takes, in place of the source of the settings.
+        options: keywords of :func:`hgcn.data.read` in place of settings.
+    """
     from hgcn.data import load
 
-    if config.source is None:
+    if data is None:
+        data = config.source
+    if data is None:
         raise ConfigError("Expected a `source`: the name of a data set, a file or a folder.")
-    options = {
-        name: getattr(config, name)
-        for name in ("features", "labels", "directed")
-        if getattr(config, name) is not None
-    }
-    return load(config.source, **options)
+    asked = {name: getattr(config, name) for name in READING}
+    asked = {name: value for name, value in asked.items() if value not in (None, False)}
+    if config.directed is not None:
+        asked["directed"] = config.directed
+    return load(data, **{**asked, **options})
 
 
 def has_device(name: str) -> bool:
@@ -79,16 +115,19 @@ def choose(graph: Graph, config: Config) -> Config:
         raise ConfigError(one_of("select", config.select, kind.scores))
     normalise = config.normalise
     if normalise is None:
-        normalise = "none" if graph.x is None else _usual(graph.x)
+        normalise = _usual(graph)
     degrees = graph.x is None if config.degree_features is None else config.degree_features
     if graph.x is None and not degrees:
         raise ConfigError("Expected features, but the graph has none and `degree_features` is off.")
     return model_settings(config.replace(normalise=normalise, degree_features=degrees))
 
 
-def _usual(x: Tensor) -> str:
+def _usual(graph: Graph) -> str:
     """Words counted in a row are divided by their number; measured columns are standardised."""
-    return "row" if x.layout == torch.sparse_csr else "standard"
+    if graph.x is None:
+        return "none"
+    words = graph.x.layout == torch.sparse_csr and graph.table is None
+    return "row" if words else "standard"
 
 
 @dataclass(frozen=True)

@@ -49,8 +49,12 @@ class Edges:
 
 
 def edges_from_table(table: Table) -> Edges:
-    """The edges of a table, one in each row."""
-    frame = read_table(table, _is_header)
+    """The edges of a table in a file, one in each row."""
+    return edges_from_frame(read_table(table, _is_header), table)
+
+
+def edges_from_frame(frame: Frame, table: Table) -> Edges:
+    """The edges of a table that was read; ``table`` says how."""
     names = frame.data.columns
     source, target, weight = _roles(frame, table)
     _check_first_row(frame, source, target)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from hgcn.data.reading.assemble import Opened, assemble
+from hgcn.data.reading.assemble import Given, Opened, assemble
 from hgcn.data.reading.edges import edges_from_table
 from hgcn.data.reading.tables import Table
 from hgcn.errors import DataError
@@ -33,7 +34,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 def folder_fields(
     folder: Path,
     *,
-    given: Mapping[str, Any] = NOTHING,
+    given: Given | None = None,
     directed: bool | None = None,
     instead: Mapping[str, str] = NOTHING,
     num_nodes: int | None = None,
@@ -42,22 +43,27 @@ def folder_fields(
 
     Args:
         folder: a folder with files of the names in :data:`FILES`.
-        given: ``nodes``, ``features``, ``labels`` and ``graph_ids`` as :func:`hgcn.data.read` takes
-            them, which win over files of the folder.
+        given: what the caller says about nodes, which wins over files of the folder.
         directed: whether direction means something.
         instead: unusual names of files, by what they hold: "edges", "labels", ...
         num_nodes: number of nodes of a graph that has nothing but edges; the edges then hold
             numbers of nodes.
     """
     files = folder_files(folder, instead)
-    values = {
-        what: files.get(what) if given.get(what) is None else given[what]
-        for what in ("nodes", "features", "labels", "graph_ids")
+    given = given or Given()
+    own = {what: files.get(what) for what in ("nodes", "features", "labels", "graph_ids")}
+    if given.feature_columns:
+        own["features"] = None  # these are columns of the table of nodes
+    values: dict[str, Any] = {
+        what: value for what, value in own.items() if getattr(given, what) is None
     }
+    given = replace(given, **values)
     edges = edges_from_table(Table(files["edges"]))
-    only_edges = all(value is None for value in values.values())
-    fields = assemble(Opened(edges, num_nodes if only_edges else None), values, directed)
-    return fields | _split_fields(files["split"], fields) if "split" in files else fields
+    only_edges = all(getattr(given, what) is None for what in own)
+    fields = assemble(Opened(edges, num_nodes if only_edges else None), given, directed)
+    if "split" in files and given.split is None:
+        fields |= json_split_fields(files["split"], fields)
+    return fields
 
 
 def holds_edges(folder: Path, instead: Mapping[str, str] = NOTHING) -> bool:
@@ -89,7 +95,7 @@ def folder_files(folder: Path, instead: Mapping[str, str] = NOTHING) -> dict[str
     return files
 
 
-def _split_fields(path: Path, graph: Mapping[str, Any]) -> dict[str, Any]:
+def json_split_fields(path: Path, graph: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a graph that a ``split.json`` sets: parts by node, or by whole graphs."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
