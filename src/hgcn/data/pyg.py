@@ -43,11 +43,11 @@ def is_link_split(value: Any) -> bool:
     return (
         isinstance(value, tuple | list)
         and len(value) == len(PARTS)
-        and all(is_pyg(data) and _asked(data) is not None for data in value)
+        and all(is_pyg(data) and asked_pairs(data) is not None for data in value)
     )
 
 
-def _asked(data: Data) -> tuple[Tensor, Tensor | None] | None:
+def asked_pairs(data: Data) -> tuple[Tensor, Tensor | None] | None:
     """The pairs to predict of a part: with an edge and, where they are given, without."""
     positives = getattr(data, "pos_edge_label_index", None)
     if positives is not None:
@@ -67,7 +67,7 @@ def pairs_of_pyg(parts: Sequence[Data]) -> dict[str, Tensor]:
     """
     found = {}
     for part, data in zip(PARTS, parts, strict=True):
-        positives, negatives = cast(tuple[Tensor, Tensor | None], _asked(data))
+        positives, negatives = cast(tuple[Tensor, Tensor | None], asked_pairs(data))
         found[part] = positives.detach().cpu().long()
         if negatives is not None and negatives.numel() and part != "train":
             found[f"{part}_negatives"] = negatives.detach().cpu().long()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import warnings
+import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -106,9 +107,7 @@ class Run(Trained):
             known = {"directed": self.config.directed, "encoding": encoding}
             known = {name: value for name, value in known.items() if value is not None}
             graph = load(graph, **{**known, **options})
-        if encoding is not None and graph.table is not None:
-            for sentence in encoding.strange(graph.table):
-                warnings.warn(f"{graph.table.path}: {sentence}", stacklevel=2)
+        self._warn_of_strange(graph)
         if not self.predictor.encoder.inductive:
             own = self._fingerprint()
             if graph.num_nodes != self.num_nodes or own not in (None, graph.fingerprint()):
@@ -118,6 +117,16 @@ class Run(Trained):
                     "embed other graphs."
                 )
         return graph
+
+    def _warn_of_strange(self, graph: Graph) -> None:
+        """Say once of a graph which of its values training has not seen."""
+        encoding, last = self.features.encoding, self._kept.get("warned")
+        if encoding is None or graph.table is None or (last is not None and last() is graph):
+            return
+        self._kept["warned"] = weakref.ref(graph)
+        encoding.check(graph.table)
+        for sentence in encoding.strange(graph.table):
+            warnings.warn(f"{graph.table.path}: {sentence}", stacklevel=3)
 
     def embedding_layers(self, graph: Any = None) -> list[Tensor]:
         """Embeddings after each layer, from the features to the output, in normal coordinates."""

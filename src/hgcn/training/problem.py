@@ -12,7 +12,8 @@ import torch
 
 from hgcn.config import Config
 from hgcn.data.graph import Graph
-from hgcn.errors import ConfigError
+from hgcn.data.pyg import asked_pairs, is_pyg
+from hgcn.errors import ConfigError, GraphError
 from hgcn.inference.feature_map import FeatureMap
 from hgcn.models.predictor import Predictor, model_settings
 from hgcn.names import TASKS
@@ -83,6 +84,11 @@ def load_graph(config: Config, data: Any = None, **options: Any) -> Graph:
         data = config.source
     if data is None:
         raise ConfigError("Expected a `source`: the name of a data set, a file or a folder.")
+    if is_pyg(data) and asked_pairs(data) is not None:
+        raise GraphError(
+            "Expected all three parts of RandomLinkSplit, fit((train, val, test)), got one of "
+            "them: it has `edge_label_index`."
+        )
     asked = {name: getattr(config, name) for name in READING}
     asked = {name: value for name, value in asked.items() if value not in (None, False)}
     if config.directed is not None:
@@ -106,7 +112,7 @@ def choose(graph: Graph, config: Config) -> Config:
             f"Expected `device` to be one that torch has here, like 'cpu', got {config.device!r}."
         )
     config = config.replace(
-        task=config.task or ("link" if graph.y is None else "node"),
+        task=config.task or ("node" if graph.y is not None and graph.links is None else "link"),
         split_seed=config.seed_of_split,
     )
     kind = task_of(config)
