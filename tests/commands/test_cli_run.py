@@ -79,7 +79,10 @@ def test_train_evaluate_and_predict_in_processes_of_their_own(folder):
     done = process("predict", "own", "--graph", "new/edges.csv", cwd=folder)
     out, err = done.communicate(timeout=300)
     assert (done.returncode, out) == (2, "")
-    assert err == "hgcn: Expected 4 features, as the network was trained on, got 0.\n"
+    assert err == (
+        "hgcn: Expected a table of nodes with the columns f0, f1, f2, f3, got none. Give one with "
+        "`features`.\n"
+    )
 
 
 def test_seeds_are_trained_in_processes_of_their_own(folder):
@@ -157,8 +160,8 @@ def test_wrong_settings_are_all_told(hgcn, folder):
         (["evaluate", "nothing"], "there is none at nothing"),
         (["evaluate", "new"], "got no environment.json"),
         (["evaluate", "links", "--labels", "side"], "Expected --graph beside --labels"),
-        (["evaluate", "classes", "--graph", "new/edges.csv"], "Expected a graph with labels"),
-        (["evaluate", "links", "--graph", "new/edges.csv"], "Expected 4 features"),
+        (["evaluate", "classes", "--graph", "new/edges.csv"], "with the columns f0, f1, f2, f3, got"),
+        (["evaluate", "links", "--graph", "new/edges.csv"], "with the columns f0, f1, f2, f3, got"),
         (["embed", "links", "-o", "z.txt"], "one of '.parquet', '.csv', got '.txt'"),
         (["embed", "links", "-o", "no/z.csv"], "Expected the folder no to write z.csv to"),
         (["embed", "links", "-o", "z.csv", "--coordinates", "bal"], "Did you mean 'ball'?"),

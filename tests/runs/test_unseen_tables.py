@@ -97,6 +97,8 @@ def test_labels_are_found_by_their_old_name(run: Run, folder: Path) -> None:
     unlabelled = run.resolve(edges(), features=people().drop("role"))
     assert unlabelled.y is None
     assert run.predict_nodes(unlabelled).shape == (NODES, 2)
+    with pytest.raises(GraphError, match="Expected a graph with labels"):
+        run.evaluate(unlabelled)
 
 
 def test_missing_columns_and_tables_are_named(run: Run) -> None:
