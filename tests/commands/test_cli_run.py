@@ -160,7 +160,10 @@ def test_wrong_settings_are_all_told(hgcn, folder):
         (["evaluate", "nothing"], "there is none at nothing"),
         (["evaluate", "new"], "got no environment.json"),
         (["evaluate", "links", "--labels", "side"], "Expected --graph beside --labels"),
-        (["evaluate", "classes", "--graph", "new/edges.csv"], "with the columns f0, f1, f2, f3, got"),
+        (
+            ["evaluate", "classes", "--graph", "new/edges.csv"],
+            "with the columns f0, f1, f2, f3, got",
+        ),
         (["evaluate", "links", "--graph", "new/edges.csv"], "with the columns f0, f1, f2, f3, got"),
         (["embed", "links", "-o", "z.txt"], "one of '.parquet', '.csv', got '.txt'"),
         (["embed", "links", "-o", "no/z.csv"], "Expected the folder no to write z.csv to"),

@@ -11,7 +11,7 @@ from torch import Tensor
 from hgcn.data.encoding import Encoding
 from hgcn.data.features import DEGREE_NAMES, degree_features
 from hgcn.data.graph import Graph
-from hgcn.data.sparse import append_columns, last_entries, select_rows
+from hgcn.data.sparse import append_columns, last_entries, select_columns, select_rows
 from hgcn.errors import GraphError
 from hgcn.kernels.csr import with_values
 from hgcn.names import NORMALISATIONS
@@ -70,8 +70,9 @@ class FeatureMap:
     def _raw(self, graph: Graph) -> Tensor:
         """The features of a graph before they are scaled."""
         if self.encoding is None:
-            self._check(graph)
-            return cast(Tensor, graph.x)
+            order = self._check(graph)
+            x = cast(Tensor, graph.x)
+            return x if order is None else select_columns(x, order)
         if graph.table is None:
             columns = ", ".join(column.name for column in self.encoding.columns)
             raise GraphError(
@@ -82,24 +83,23 @@ class FeatureMap:
         path = graph.table.path
         return self.encoding(graph.table, lambda row: f"{path}, node {graph.ids[row]}")
 
-    def _check(self, graph: Graph) -> None:
+    def _check(self, graph: Graph) -> list[int] | None:
+        """Refuse other features; the position of each feature, if they come in another order."""
         if graph.num_features != self.num_raw:
             raise GraphError(
                 f"Expected {self.num_raw} features, as the network was trained on, got "
                 f"{graph.num_features}.{self._difference(graph)}"
             )
-        if self.names and graph.feature_names and self.names != graph.feature_names:
-            column = next(
-                i
-                for i, (ours, theirs) in enumerate(
-                    zip(self.names, graph.feature_names, strict=True)
-                )
-                if ours != theirs
-            )
+        ours, theirs = self.names, graph.feature_names
+        if not ours or not theirs or ours == theirs:
+            return None
+        position = {name: at for at, name in enumerate(theirs)}
+        if len(position) < len(theirs) or set(position) != set(ours):
             raise GraphError(
-                f"Expected feature {column} to be {self.names[column]!r}, as in training, got "
-                f"{graph.feature_names[column]!r}."
+                "Expected the features that the network was trained on, got others."
+                f"{self._difference(graph)}"
             )
+        return [position[name] for name in ours]
 
     def _difference(self, graph: Graph) -> str:
         """A phrase with the names of missing and unknown features, where both have names."""

@@ -152,6 +152,19 @@ def test_the_run_keeps_to_the_split_of_a_file(tmp_path: Path) -> None:
         hgcn.load_run(tmp_path / "run").evaluate()
 
 
+def test_splits_of_hgcn_are_taken_as_they_are() -> None:
+    graph = ring(labels="kind")
+    links = split_links(graph, val=0.2, test=0.2, seed=7)
+    again = split_links(hgcn.load(graph, split=links), seed=1)
+    for part in ("train", "val", "test"):
+        assert as_set(getattr(again, part).positives) == as_set(getattr(links, part).positives)
+        torch.testing.assert_close(getattr(again, part).messages, getattr(links, part).messages)
+    torch.testing.assert_close(again.test.negatives, links.test.negatives)
+    nodes = split_nodes(graph, ratios=(0.5, 0.2, 0.3), seed=7)
+    same = split_nodes(hgcn.load(graph, split=nodes), seed=1)
+    torch.testing.assert_close(same.test, nodes.test)
+
+
 def test_shares_beside_a_split_are_refused() -> None:
     with pytest.raises(ConfigError, match="got both"):
         hgcn.fit(ring(), split="part", val_share=0.1)

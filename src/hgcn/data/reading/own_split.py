@@ -35,6 +35,8 @@ def split_fields(value: Any, table: Keyed | None, ids: pl.Series) -> dict[str, A
         table: the table of nodes.
         ids: the ids of all nodes, in order.
     """
+    if all(hasattr(value, part) for part in PARTS):
+        value = _mapping_of(value)
     if isinstance(value, Mapping):
         return _from_mapping(value, len(ids))
     if isinstance(value, str) and table is not None and value in table.columns:
@@ -53,6 +55,20 @@ def split_fields(value: Any, table: Keyed | None, ids: pl.Series) -> dict[str, A
         "a split.json, a folder with val.csv and test.csv, or masks, ids or pairs by part, got "
         f"{value if path is not None else type(value).__name__!r}.{near_miss(value, known)}"
     )
+
+
+def _mapping_of(split: Any) -> dict[str, Tensor]:
+    """A split that :func:`hgcn.data.split_nodes` or :func:`hgcn.data.split_links` made."""
+    parts = {part: getattr(split, part) for part in PARTS}
+    if all(isinstance(nodes, Tensor) for nodes in parts.values()):
+        return parts
+    if split.inductive:
+        raise DataError("Expected a split of one graph, got one by whole graphs: see `graph_ids`.")
+    found = {}
+    for part, links in parts.items():
+        lists = {"": links.positives, "_negatives": links.negatives, "_messages": links.messages}
+        found |= {part + name: pairs for name, pairs in lists.items() if pairs is not None}
+    return found
 
 
 def _from_mapping(value: Mapping[str, Any], num_nodes: int) -> dict[str, Any]:
