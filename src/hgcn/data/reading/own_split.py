@@ -64,7 +64,7 @@ def _mapping_of(split: Any) -> dict[str, Tensor]:
         return parts
     if split.inductive:
         raise DataError("Expected a split of one graph, got one by whole graphs: see `graph_ids`.")
-    found = {}
+    found: dict[str, Tensor] = {}
     for part, links in parts.items():
         lists = {"": links.positives, "_negatives": links.negatives, "_messages": links.messages}
         found |= {part + name: pairs for name, pairs in lists.items() if pairs is not None}
