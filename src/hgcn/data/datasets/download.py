@@ -34,7 +34,7 @@ class _Broken(Exception):
 def cache_folder() -> Path:
     """The folder of downloads: ``HGCN_CACHE``, else ``hgcn`` in the user's cache folder."""
     if own := os.environ.get("HGCN_CACHE"):
-        return Path(own).expanduser()
+        return Path(os.path.expanduser(own))  # noqa: PTH111 (no error for an unknown user)
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA")
     else:

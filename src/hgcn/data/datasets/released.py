@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import csv
 import io
+import warnings
 import zlib
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -49,7 +49,7 @@ AIRPORT_COLUMNS = {
 UNITS = {"latitude": 90, "longitude": 180, "altitude_ft": 3000}
 FAULTS = (
     ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError,
-    ValueError, EOFError, OSError, BadZipFile, zlib.error, csv.Error,
+    ValueError, EOFError, OSError, UserWarning, zlib.error, csv.Error,
 )  # fmt: skip
 """What the parsers raise on files that are not what they should be."""
 
@@ -57,7 +57,9 @@ FAULTS = (
 def parse(name: str, raw: Path) -> Files:
     """The plain files of a data set, from the folder of its raw files."""
     try:
-        return PARSERS[name](raw)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)  # NumPy only warns of a file of nothing
+            return PARSERS[name](raw)
     except DataError:
         raise
     except FAULTS as error:

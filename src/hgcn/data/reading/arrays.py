@@ -18,8 +18,15 @@ _HINT = "Save numbers that are mostly zeros with scipy.sparse.save_npz."
 
 
 def load_array(path: Path) -> Any:
-    """A NumPy array or a SciPy sparse matrix; pickled objects are never loaded."""
+    """A NumPy array with rows, or a SciPy sparse matrix; pickled objects are never loaded."""
     check_file(path)
+    array = _load(path)
+    if not array.ndim:
+        raise DataError(f"Expected an array with a row for each node, got one value ({path}).")
+    return array
+
+
+def _load(path: Path) -> Any:
     try:
         # Opened here, as NumPy leaves a file open that it cannot read.
         with path.open("rb") as opened:
