@@ -18,7 +18,7 @@ import hgcn
 from hgcn import files
 from hgcn.config import Config, read_toml
 from hgcn.data.graph import FINGERPRINT, Graph
-from hgcn.errors import HGCNError, RunError
+from hgcn.errors import ConfigError, RunError
 from hgcn.inference.feature_map import FeatureMap
 from hgcn.locks import locked_or
 from hgcn.runs.checks import check_metrics, check_network
@@ -109,7 +109,7 @@ def load_run(path: str | Path) -> Run:
             )
     try:
         return _read(path, environment)
-    except HGCNError:
+    except (ConfigError, RunError):
         raise
     except (
         ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError,
@@ -117,7 +117,7 @@ def load_run(path: str | Path) -> Run:
     ) as error:  # fmt: skip
         # The checksums agree, so somebody has written both the file and its checksum.
         raise RunError(
-            f"Expected {path} to be a run of hgcn, got a foreign one: {error}"
+            f"Expected {path} to be a run of hgcn, got a foreign one: {' '.join(str(error).split())}"
         ) from error
 
 
@@ -187,7 +187,10 @@ def read_history(path: Path) -> list[dict[str, Any]]:
     """The rows of a history file."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
+            reader = csv.DictReader(file)
+            rows = list(reader)
+        if "epoch" not in (reader.fieldnames or ()):
+            raise ValueError("there is no column 'epoch'")
         return [{k: int(v) if k == "epoch" else float(v) for k, v in row.items()} for row in rows]
     except OSError as error:
         raise RunError(f"Expected to read {path}, but: {error.strerror}.") from error
