@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hgcn.commands._loading import preload
 from hgcn.errors import ConfigError
 from hgcn.text import one_of
 
@@ -68,6 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     dpi = _number(arguments, "dpi") or 0
     if not 10 <= dpi <= 2000:
         raise ConfigError(f"Expected --dpi to be in 10..2000, got {arguments.dpi!r}.")
+    preload(arguments, "hgcn.figures")
     save(_DRAW[arguments.name](arguments), path, dpi=dpi)
     sys.stdout.write(f"{path}\n")
     return 0

@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 
+from hgcn.commands._loading import preload
+
 EXAMPLES = """\
 examples:
   hgcn hyperbolicity cora                      a data set
@@ -50,6 +52,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the report."""
+    preload(arguments, "hgcn.data")
     from rich.console import Console
 
     from hgcn.data import hyperbolicity, load

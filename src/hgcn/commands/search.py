@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hgcn.commands._loading import fetch, preload
 from hgcn.commands._settings import (
     above_zero,
     add_settings,
@@ -53,7 +56,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="FOLDER", default="searches", help="folder for results (searches)"
     )
     parser.add_argument("--config", metavar="FILE", help="TOML file with fixed settings")
-    parser.add_argument("--quiet", action="store_true", help="no progress, no table")
+    parser.add_argument(
+        "--quiet",
+        action="store_true",
+        help="no progress, no table; only the file of the best settings",
+    )
     add_settings(parser)
 
 
@@ -70,13 +77,15 @@ def run(arguments: argparse.Namespace) -> int:
         )
     }
 
+    preload(arguments, "hgcn.tuning.search")
     from hgcn import files
     from hgcn.commands._display import SearchDisplay
     from hgcn.tuning.search import search
 
     folder = Path(arguments.out)
     files.make_folder(folder)
-    with SearchDisplay(arguments.quiet) as display:
+    fetch(source)
+    with _explained(), SearchDisplay(arguments.quiet) as display:
         result = search(
             source,
             **numbers,
@@ -92,6 +101,16 @@ def run(arguments: argparse.Namespace) -> int:
         result.trials.write_csv(temporary)
     _show(result, best, arguments.quiet)
     return INTERRUPTED if result.interrupted else 0
+
+
+@contextlib.contextmanager
+def _explained() -> Iterator[None]:
+    """Say what Ctrl-C left behind, if there is no table of results to say it."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        sys.stderr.write("hgcn: interrupted. No trial is finished. The same command goes on.\n")
+        raise
 
 
 def _header(result: SearchResult) -> str:
@@ -127,11 +146,11 @@ def _show(result: SearchResult, best: Path, quiet: bool) -> None:
     console.print(rows_table(header, rows, f"{result.name}: {score_name(result.score)}"))
     counts = result.trials["state"].value_counts(sort=True).rows()
     told = ", ".join(f"{number} {state}" for state, number in counts)
-    console.print(f"Trials: {told}.", highlight=False)
+    console.print(f"Trials: {told}.")
     if result.interrupted:
-        console.print("Interrupted; the same command goes on.", highlight=False)
-    console.print(f"Best settings: {best}", highlight=False, soft_wrap=True)
-    console.print(f"Train with: hgcn train --config {best}", highlight=False, soft_wrap=True)
+        console.print("Interrupted; the same command goes on.")
+    console.print(f"Best settings: {best}", soft_wrap=True)
+    console.print(f"Train with: hgcn train --config {best}", soft_wrap=True)
 
 
 def _brief(value: object) -> str:
