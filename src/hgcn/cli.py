@@ -8,19 +8,17 @@ message goes to stderr, and the exit code is 2.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import io
 import logging
 import os
-import signal
 import sys
-import threading
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn, Protocol, TextIO, cast
 
 from hgcn import __version__
+from hgcn.commands._interruption import INTERRUPTED
 from hgcn.errors import HGCNError, explain
 from hgcn.text import near_miss
 
@@ -39,11 +37,8 @@ COMMANDS = {
 }
 """Name and help of each command; its module is ``hgcn.commands.NAME``."""
 
-FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
-"""Exit codes. A command uses 1 for a negative answer; 130 is the shell's for Ctrl-C.
-
-After SIGTERM it is 130 too, for it does the same.
-"""
+FAILED, BAD_INPUT = 1, 2
+"""Exit codes. A command uses 1 for a negative answer."""
 
 
 class Command(Protocol):
@@ -63,14 +58,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if not _has_streams():
         return FAILED
-    with _stopped_by_sigterm():
-        try:
-            code = _try(words)
-        except SystemExit:
-            if not _flush():
-                raise SystemExit(FAILED) from None
-            raise
-        return code if _flush() else code or FAILED
+    try:
+        code = _try(words)
+    except SystemExit:
+        if not _flush():
+            raise SystemExit(FAILED) from None
+        raise
+    return code if _flush() else code or FAILED
 
 
 def _try(words: list[str]) -> int:
@@ -86,7 +80,8 @@ def _try(words: list[str]) -> int:
     except Exception as error:
         if os.environ.get("HGCN_TRACEBACK"):
             raise
-        say_error(explain(error))
+        if not (isinstance(error, OSError) and not _flush()):  # else stdout was to blame
+            say_error(explain(error))
         return FAILED
 
 
@@ -117,23 +112,6 @@ def _flush() -> bool:
         say_error(f"Expected to write to standard output, but: {error.strerror}.")
         return False
     return True
-
-
-@contextlib.contextmanager
-def _stopped_by_sigterm() -> Iterator[None]:
-    """Let SIGTERM do what Ctrl-C does: results so far are kept."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(*_: object) -> NoReturn:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def say_error(message: str) -> None:

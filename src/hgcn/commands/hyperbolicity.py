@@ -6,6 +6,7 @@ import argparse
 import json
 
 from hgcn.commands._loading import preload
+from hgcn.errors import ConfigError
 
 EXAMPLES = """\
 examples:
@@ -15,6 +16,10 @@ examples:
   hgcn hyperbolicity cora --samples 1000000    a finer distribution
   hgcn hyperbolicity cora --json | jq .delta   for programs
 """
+
+
+MOST_SAMPLES = 10**9
+"""More of them say nothing new, and take hours."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -52,6 +57,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the report."""
+    if not 0 <= arguments.samples <= MOST_SAMPLES:
+        raise ConfigError(
+            f"Expected --samples to be in 0..{MOST_SAMPLES:,}, got {arguments.samples}."
+        )
     preload(arguments, "hgcn.data")
     from rich.console import Console
 

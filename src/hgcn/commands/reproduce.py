@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hgcn.commands._interruption import explained
 from hgcn.commands._loading import preload
 from hgcn.commands._settings import above_zero
 from hgcn.cores import count_cores
@@ -109,17 +110,11 @@ def _reproduce(
     left = duration(seconds_left(jobs, store))
     if not quiet:
         sys.stderr.write(f"{len(jobs)} runs to do; about {left} of one core.\n")
-    try:
-        with ReproductionDisplay(quiet, every=0.0) as display:
-            return reproduce(
-                cells, seeds=seeds, store=store, processes=processes, on_status=display.update
-            )
-    except KeyboardInterrupt:
-        sys.stderr.write(
-            f"hgcn: interrupted. Finished runs are kept in {store.path}. The same command goes "
-            "on.\n"
+    kept = f"Finished runs are kept in {store.path}. The same command goes on."
+    with explained(lambda: kept), ReproductionDisplay(quiet, every=0.0) as display:
+        return reproduce(
+            cells, seeds=seeds, store=store, processes=processes, on_status=display.update
         )
-        raise
 
 
 def _write(path: Path, tables: dict[str, Any]) -> None:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hgcn.commands._interruption import INTERRUPTED, explained
 from hgcn.commands._loading import fetch, preload
 from hgcn.commands._settings import (
     above_zero,
@@ -34,7 +33,6 @@ examples:
   hgcn search pubmed --storage postgresql://me@server/studies   on many machines at a time
 """
 SHOWN = 5
-INTERRUPTED = 130
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -85,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
     folder = Path(arguments.out)
     files.make_folder(folder)
     fetch(source)
-    with _explained(), SearchDisplay(arguments.quiet) as display:
+    with explained(lambda: "The same command goes on."), SearchDisplay(arguments.quiet) as display:
         result = search(
             source,
             **numbers,
@@ -101,16 +99,6 @@ def run(arguments: argparse.Namespace) -> int:
         result.trials.write_csv(temporary)
     _show(result, best, arguments.quiet)
     return INTERRUPTED if result.interrupted else 0
-
-
-@contextlib.contextmanager
-def _explained() -> Iterator[None]:
-    """Say what Ctrl-C left behind, if there is no table of results to say it."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        sys.stderr.write("hgcn: interrupted. No trial is finished. The same command goes on.\n")
-        raise
 
 
 def _header(result: SearchResult) -> str:

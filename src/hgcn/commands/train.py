@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import re
 import shlex
 import sys
@@ -12,6 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hgcn.commands._interruption import INTERRUPTED, explained
 from hgcn.commands._loading import fetch, preload
 from hgcn.commands._settings import (
     above_zero,
@@ -39,8 +39,8 @@ Ctrl-C ends training as patience would: the best weights so far are kept, and th
 
 GUESS = 0.01
 """So much above guessing is luck."""
-FAILED, INTERRUPTED = 1, 130
-"""Exit codes: some seeds have no result; Ctrl-C or SIGTERM ended the training."""
+FAILED = 1
+"""The exit code if some seeds have no result."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -101,7 +101,7 @@ def _train(arguments: argparse.Namespace, folder: Path, train: Callable[..., Any
     """Train one run and show its scores."""
     from hgcn.commands._display import TrainingDisplay
 
-    with _explained(folder), TrainingDisplay(arguments.quiet) as display:
+    with explained(lambda: _left(folder)), TrainingDisplay(arguments.quiet) as display:
         metrics = train(on_epoch=display.update).metrics
     _show(metrics, folder, arguments.quiet, _notes(metrics), list(_warnings(metrics)))
     return INTERRUPTED if metrics["stopped"] == "interrupted" else 0
@@ -111,7 +111,7 @@ def _train_seeds(arguments: argparse.Namespace, folder: Path, train: Callable[..
     """Train several seeds and show what is finished of them."""
     from hgcn.commands._display import SeedsDisplay
 
-    with _explained(folder), SeedsDisplay(arguments.quiet) as display:
+    with explained(lambda: _left(folder)), SeedsDisplay(arguments.quiet) as display:
         seeds: Seeds = train(on_change=display.update)
     if not seeds.finished and seeds.failed and not seeds.interrupted:
         raise RunError(f"None of {count(len(seeds.asked), 'seed')} has a result.")
@@ -147,22 +147,15 @@ def _command(folder: Path) -> str:
     return f"hgcn train --resume {shlex.quote(str(folder))}"
 
 
-@contextlib.contextmanager
-def _explained(folder: Path) -> Iterator[None]:
-    """Say what Ctrl-C left behind, if there is no table of results to say it."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        if (folder / "environment.json").exists():
-            left = f"The run in {folder} is complete, but for its page perhaps."
-        elif (folder / "seeds.json").exists():
-            left = f"Finished seeds are kept. Go on with: {_command(folder)}"
-        elif (folder / "config.toml").exists():
-            left = f"There is no result yet. Go on with: {_command(folder)}"
-        else:
-            left = "There is no result yet."
-        sys.stderr.write(f"hgcn: interrupted. {left}\n")
-        raise
+def _left(folder: Path) -> str:
+    """What an interrupted training left behind, if there is no table of results to say it."""
+    if (folder / "environment.json").exists():
+        return f"The run in {folder} is complete, but for its page perhaps."
+    if (folder / "seeds.json").exists():
+        return f"Finished seeds are kept. Go on with: {_command(folder)}"
+    if (folder / "config.toml").exists():
+        return f"There is no result yet. Go on with: {_command(folder)}"
+    return "There is no result yet."
 
 
 def _new_folder(source: str) -> Path:
