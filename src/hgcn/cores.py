@@ -42,8 +42,7 @@ def worker_pool(
         try:
             yield pool
         except KeyboardInterrupt:
-            # A pool can only wait for the jobs that are running, perhaps for hours.
-            pool.shutdown(wait=False, cancel_futures=True)
+            # A pool can only wait for its jobs, perhaps for hours, unless its processes are gone.
             for process in multiprocessing.active_children():
                 if process not in before:
                     process.kill()

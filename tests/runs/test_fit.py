@@ -9,8 +9,7 @@ import torch
 
 from hgcn.config import Config
 from hgcn.data.sparse import csr_matrix
-from hgcn.errors import ConfigError, DataError, DivergenceError, ModelError, RunError
-from hgcn.runs import checkpoint
+from hgcn.errors import ConfigError, DataError, DivergenceError, ModelError
 from hgcn.runs.fit import fit
 from hgcn.runs.folder import load_run
 from hgcn.training.links import LinkTask

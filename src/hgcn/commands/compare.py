@@ -18,8 +18,8 @@ examples:
   hgcn compare runs/*
   hgcn compare runs/flat runs/curved
 
-A folder of several seeds (`hgcn train --seeds`) is one column, with the mean and deviation of those
-that are finished.
+A folder of several seeds (`hgcn train --seeds`) is one column, with the mean
+and deviation of those that are finished.
 """
 
 

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
     from hgcn.runs.run import Run
 
 NAMES = {
-    "geometry": "geodesics of the Poincaré disk, distance against curvature (figure 1)",
+    "geometry": "geodesics of the disk, distance against curvature (figure 1)",
     "embeddings": "GCN and HGCN on Disease and Cora, first and last layer (figure 3)",
-    "curvature": "ROC AUC against a fixed curvature, from the result store (figure 4)",
+    "curvature": "ROC AUC against a fixed curvature, from the store (figure 4)",
     "attention": "attention of a node two hops far, GAT and HGCN (figure 5)",
     "training": "loss, validation score and curvatures of a run",
 }

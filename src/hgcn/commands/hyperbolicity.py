@@ -12,7 +12,7 @@ EXAMPLES = """\
 examples:
   hgcn hyperbolicity cora                      a data set
   hgcn hyperbolicity friends.csv               an edge list
-  hgcn hyperbolicity pubmed --exact            the exact delta, however long it takes
+  hgcn hyperbolicity pubmed --exact            the exact delta; may take long
   hgcn hyperbolicity cora --samples 1000000    a finer distribution
   hgcn hyperbolicity cora --json | jq .delta   for programs
 """
@@ -25,8 +25,8 @@ MOST_SAMPLES = 10**9
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.description = (
-        "Measure Gromov's four-point delta of the largest component of a graph, which is 0 for a "
-        "tree, and say whether hyperbolic geometry should help."
+        "Measure Gromov's four-point delta of the largest component of a graph, which is\n"
+        "0 for a tree, and say whether hyperbolic geometry should help."
     )
     parser.epilog = EXAMPLES
     parser.add_argument("source", metavar="SOURCE", help="a data set, a file or a folder")
@@ -61,6 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(
             f"Expected --samples to be in 0..{MOST_SAMPLES:,}, got {arguments.samples}."
         )
+    if arguments.seed < 0:
+        raise ConfigError(f"Expected --seed to be 0 or more, got {arguments.seed}.")
     preload(arguments, "hgcn.data")
     from rich.console import Console
 

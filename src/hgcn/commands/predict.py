@@ -20,7 +20,7 @@ EXAMPLES = """\
 examples:
   hgcn predict runs/classes -o classes.csv        the class of each node
   hgcn predict runs/links --pairs pairs.csv       how probable these links are
-  hgcn predict runs/links --top-k 20              the 20 most probable missing links
+  hgcn predict runs/links --top-k 20              the 20 likeliest missing links
   hgcn predict runs/links --top-k 5 --per-node    5 for each node
 """
 

@@ -27,10 +27,10 @@ examples:
   hgcn reproduce table1 --cells 'hgcn/*/*' --seeds 10
   hgcn reproduce table1 --cells '*/cora/link' 'gcn/disease/*'
   hgcn reproduce ablation --seeds 3
-  hgcn reproduce table1 --show            print what the store holds; run nothing
+  hgcn reproduce table1 --show            show what the store holds
 
-Finished runs are kept in the store, one line of JSON each, so an interrupted reproduction goes on
-where it stopped, and what is there is not run again.
+Finished runs are kept in the store, one line of JSON each, so an interrupted
+reproduction goes on where it stopped, and what is there is not run again.
 """
 
 

@@ -21,25 +21,28 @@ if TYPE_CHECKING:
     from hgcn.tuning.search import SearchResult
 
 EXAMPLES = """\
-A setting that is given is fixed; the others of the search space vary. The test part is never
-looked at. The same command goes on with a search that was interrupted, and with a larger --trials
-makes it longer.
+A setting that is given is fixed; the others of the search space vary. The test
+part is never looked at. The same command goes on with a search that was
+interrupted, and with a larger --trials makes it longer.
 
 examples:
   hgcn search cora --task node            50 trials; the best settings as TOML
   hgcn train --config searches/cora-node-hgcn.toml --seeds 10
   hgcn search cora --model gcn --trials 50 --dim 16
   hgcn search disease --space space.toml --seeds 3
-  hgcn search pubmed --storage postgresql://me@server/studies   on many machines at a time
+  hgcn search pubmed --storage postgresql://me@server/studies   on many machines
 """
 SHOWN = 5
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare arguments."""
+    parser.usage = "%(prog)s [SOURCE] [options]"
     parser.epilog = EXAMPLES
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("source", nargs="?", help="name of a data set, edge list or folder")
+    parser.add_argument(
+        "source", metavar="SOURCE", nargs="?", help="name of a data set, edge list or folder"
+    )
     parser.add_argument("--trials", metavar="N", default="50", help="how many settings to try (50)")
     parser.add_argument("--seeds", metavar="N", default="1", help="seeds for each of them (1)")
     parser.add_argument(

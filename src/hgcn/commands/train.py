@@ -34,7 +34,8 @@ examples:
   hgcn train --config runs/flat/config.toml --seed 1
   hgcn train --resume runs/flat           go on after an interruption
 
-Ctrl-C ends training as patience would: the best weights so far are kept, and the exit code is 130.
+Ctrl-C ends training as patience would: the best weights so far are kept. The
+exit code is 130. Several seeds are kept as they are, to go on with.
 """
 
 GUESS = 0.01
@@ -45,9 +46,12 @@ FAILED = 1
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare arguments."""
+    parser.usage = "%(prog)s [SOURCE] [options]"
     parser.epilog = EXAMPLES
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("source", nargs="?", help="name of a data set, edge list or folder")
+    parser.add_argument(
+        "source", metavar="SOURCE", nargs="?", help="name of a data set, edge list or folder"
+    )
     parser.add_argument("--out", metavar="RUN", help="run folder (runs/NAME-TIME)")
     parser.add_argument("--config", metavar="FILE", help="TOML file with settings")
     parser.add_argument(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import signal
@@ -100,7 +101,8 @@ class _Worker:
 
     def begin(self, job: Job) -> None:
         self.key = job.key
-        self.pipe.send(job)
+        with contextlib.suppress(OSError):  # of a process that has died, as its silence will tell
+            self.pipe.send(job)
 
     def hear(self) -> Event:
         try:
