@@ -163,6 +163,7 @@ def test_interrupted_seeds_are_told_kept_and_gone_on_with(hgcn, one_process):
     assert "3 seeds, mean" in out
 
 
+@pytest.mark.filterwarnings("default")
 def test_seeds_that_fail_are_told(hgcn, one_process):
     one_process[1] = DivergenceError("The loss is nan.")
     code, out, err = hgcn(*SEEDS)
