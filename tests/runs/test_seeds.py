@@ -307,7 +307,9 @@ def test_processes_end_when_the_one_that_started_them_is_killed_or_interrupted(t
         stored = read_tree(state)["state"]["epoch"]
         assert stored > epoch
         epoch = stored
-    assert err == (
+    # On a slow machine there are lines of progress before.
+    assert err.splitlines()[-1] == (
         "hgcn: interrupted. 0 of 1 seed finished, kept in runs. "
-        "Go on with: hgcn train --resume runs\n"
+        "Go on with: hgcn train --resume runs"
     )
+    assert "Traceback" not in err
