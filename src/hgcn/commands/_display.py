@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from hgcn.training.loop import Progress
     from hgcn.tuning.trial import Trials
 
-BAR, LEAST_BAR = 24, 8
+BAR, LEAST_BAR = 24, 6
 """Width of a bar, and what it may shrink to where there is little room."""
 MOST_LINES = 8
 """So many seeds have a line of their own."""
@@ -53,7 +53,8 @@ class Line:
         self.facts = [(rank, text) for rank, text in facts if text]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield self.text(options.max_width, "-" if options.ascii_only else "━")
+        # A terminal writes ^C after the line, and must not wrap it.
+        yield self.text(options.max_width - 2, "-" if options.ascii_only else "━")
 
     def text(self, width: int, mark: str = "━") -> Text:
         """The line as it is shown in a terminal of some width."""
