@@ -14,6 +14,7 @@ __all__ = [
     "LegacyWarning",
     "ModelError",
     "RunError",
+    "explain",
 ]
 
 
@@ -51,3 +52,22 @@ class RunError(HGCNError, ValueError):
 
 class DivergenceError(HGCNError, ArithmeticError):
     """Weights that have grown until the numbers of a network are no longer finite."""
+
+
+def explain(error: Exception) -> str:
+    """What to tell a user of an error, also of one that nobody foresaw."""
+    text = str(error) or type(error).__name__
+    if isinstance(error, HGCNError):
+        return text
+    if isinstance(error, OSError):
+        where = f" ({error.filename})" if error.filename else ""
+        return f"Expected to read or write a file, but: {error.strerror or error}{where}."
+    if isinstance(error, MemoryError) or "allocate memory" in text or "out of memory" in text:
+        return (
+            "There is not enough memory for this. Try a smaller `dim`, fewer `negatives` or "
+            "features, or a smaller graph."
+        )
+    return (
+        f"A fault of hgcn: {type(error).__name__}: {text.splitlines()[0]}. Please report it, with "
+        "what HGCN_TRACEBACK=1 shows."
+    )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import os
 import re
 import ssl
@@ -188,7 +189,8 @@ def _digest(path: Path) -> str:
 @contextlib.contextmanager
 def _bar(url: str, shown: bool) -> Iterator[Callable[[int, int], None]]:
     """A function to call with bytes done and bytes in all (0 if unknown)."""
-    if not (shown and sys.stderr.isatty()):
+    quiet = not logging.getLogger("hgcn").isEnabledFor(logging.WARNING)
+    if quiet or not (shown and sys.stderr.isatty()):
         yield lambda done, total: None
         return
     from rich.console import Console
