@@ -7,6 +7,7 @@ that expects a ``ValueError`` keeps working.
 __all__ = [
     "ConfigError",
     "DataError",
+    "DerivativeError",
     "DivergenceError",
     "GeometryError",
     "GraphError",
@@ -51,3 +52,7 @@ class RunError(HGCNError, ValueError):
 
 class DivergenceError(HGCNError, ArithmeticError):
     """Weights that have grown until the numbers of a network are no longer finite."""
+
+
+class DerivativeError(HGCNError, RuntimeError):
+    """A derivative that is not computed."""
