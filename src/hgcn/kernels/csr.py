@@ -41,16 +41,15 @@ class Neighbourhoods:
     @cached_property
     def degree(self) -> Tensor:
         """Number of edges that end at each target."""
-        if self.counts is not None:
-            zero = self.counts.new_zeros(self.num_targets)
-            return zero.index_add(0, self.target, self.counts)
         with torch.inference_mode(False):
             return torch.bincount(self.target, minlength=self.num_targets)
 
     def shares(self, dtype: torch.dtype) -> Tensor:
         """The weights of a plain mean: for each edge one over the degree of its target."""
         if self.counts is not None:
-            return (self.counts / self.degree.clamp_min(1)[self.target]).to(dtype)
+            ones = self.ones(dtype)
+            total = ones.new_zeros(self.num_targets).index_add(0, self.target, ones)
+            return ones / total.clamp_min(1)[self.target]
         return self._keep(
             ("shares", dtype), lambda: self.degree.double().reciprocal()[self.target].to(dtype)
         )
