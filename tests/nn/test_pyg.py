@@ -133,6 +133,8 @@ def test_targets_without_points_are_at_the_origin(attention: bool) -> None:
     assert gat((points(), None), to_two, size=(NODES, 2)).shape == (2, 3)
     with pytest.raises(GraphError, match="each of the 3 targets, got 2"):
         few((points(), points(2, 4)), to_two, size=(NODES, 3))
+    with pytest.raises(GraphError, match="points of the sources, got None"):
+        few((None, points(2, 4)), to_two)
     with pytest.raises(GraphError, match="each of the 5 sources, got 7"):
         few((points(), None), to_two, size=(5, 2))
 
@@ -143,14 +145,14 @@ def test_sizes_are_read_off_the_first_input(sizes: Any) -> None:
     x = points()
     lazy = HGCNConv(sizes, 3, root_weight=True).double()
     untouched = [copy.deepcopy(lazy), pickle.loads(pickle.dumps(lazy))]
-    saved = io.BytesIO()
-    torch.save(lazy.state_dict(), saved)
+    saved = copy.deepcopy(lazy.state_dict())
     lazy.reset_parameters()
     with torch.inference_mode():  # the weights must be good for training nevertheless
         out = lazy(x.double(), EDGES)
     assert repr(lazy).startswith(f"HGCNConv({(4, 4) if sizes != -1 else 4}, 3")
     for other in untouched:
         assert other.in_channels == sizes
+        other.double()  # torch pickles a weight without a shape as one of float32
         other.load_state_dict(lazy.state_dict())
         assert other.in_channels == lazy.in_channels
         assert torch.equal(other(x.double(), EDGES), out)
@@ -159,8 +161,7 @@ def test_sizes_are_read_off_the_first_input(sizes: Any) -> None:
     optimizer.step()
     assert all_have_gradients(lazy)
     assert not torch.equal(lazy(x.double(), EDGES), out)
-    saved.seek(0)
-    lazy.load_state_dict(torch.load(saved))
+    lazy.load_state_dict(saved)
     assert lazy.in_channels == sizes
     with pytest.raises(GraphError, match=r"\[number of nodes, features\], got \[4\]"):
         lazy(torch.ones(4).double(), EDGES)
@@ -172,7 +173,8 @@ def test_sizes_are_read_off_the_first_input(sizes: Any) -> None:
 
 
 def adjacency(weight: Tensor) -> Tensor:
-    return torch.sparse_coo_tensor(EDGES.flip(0), weight, (NODES, NODES))
+    """An edge is given twice: its weights add up."""
+    return torch.sparse_coo_tensor(EDGES.flip(0), weight, (NODES, NODES), check_invariants=True)
 
 
 @row("a transposed sparse adjacency `adj_t`: COO, CSR, CSC", works=True)
@@ -189,16 +191,18 @@ def test_a_sparse_adjacency_is_its_edges_with_its_values_as_weights(attention: b
             torch.testing.assert_close(conv(x, adj_t), expected)
     torch.testing.assert_close(conv(x, adjacency(ones)), conv(x, EDGES))
     csr = adjacency(ones).to_sparse_csr()
-    doubled = 2 * torch.ones(csr.values().shape).double()
+    doubled = 2 * csr.values()
     csr.values().mul_(2)
     torch.testing.assert_close(conv(x, csr), conv(x, csr, doubled))
     few = HGCNConv(4, 3, add_self_loops=False).double()
-    to_two = torch.sparse_coo_tensor([[0, 1, 1], [0, 5, 6]], ones[:3], (2, NODES))
+    places = torch.tensor([[0, 1, 1], [0, 5, 6]])
+    to_two = torch.sparse_coo_tensor(places, ones[:3], (2, NODES), check_invariants=True)
     edges = torch.tensor([[0, 5, 6], [0, 1, 1]])
     expected = few((x, None), edges, size=(NODES, 2))
     torch.testing.assert_close(few((x, None), to_two), expected)
     leaf = ones[:3].clone().requires_grad_()
-    few((x, x[:2]), torch.sparse_coo_tensor(to_two._indices(), leaf, (2, NODES))).sum().backward()
+    trained = torch.sparse_coo_tensor(places, leaf, (2, NODES), check_invariants=True)
+    few((x, x[:2]), trained).sum().backward()
     assert leaf.grad is not None
     with pytest.raises(GraphError, match="each of the 7 sources, got 2"):
         few((x[:2], None), to_two)
@@ -320,17 +324,17 @@ def test_weights_of_half_precision_are_refused() -> None:
 
 @row("`torch.compile(fullgraph=True)`", works=True)
 @pytest.mark.parametrize(
-    ("aggregation", "attention", "weighted"),
+    ("aggregation", "attention", "weighted", "backend"),
     [
-        ("local", True, False),
-        ("local", True, True),
-        ("local", False, False),
-        ("local", False, True),
-        ("origin", True, False),
-        ("centroid", False, False),
+        ("local", True, True, "eager"),
+        ("local", False, False, "eager"),
+        ("origin", True, False, "aot_eager"),  # which traces the backward pass too
+        ("centroid", False, True, "eager"),
     ],
 )
-def test_compiled_in_one_graph(aggregation: str, attention: bool, weighted: bool) -> None:
+def test_compiled_in_one_graph(
+    aggregation: str, attention: bool, weighted: bool, backend: str
+) -> None:
     """The same values and gradients; a self-loop that was given is not added again."""
     conv = HGCNConv(4, 3, aggregation=aggregation, attention=attention, root_weight=True).double()
     x = points().double().requires_grad_()
@@ -338,7 +342,7 @@ def test_compiled_in_one_graph(aggregation: str, attention: bool, weighted: bool
     leaves = [x, *conv.parameters()]
     results = []
     torch.compiler.reset()
-    for layer in (torch.compile(conv, fullgraph=True, backend="eager"), conv):
+    for layer in (torch.compile(conv, fullgraph=True, backend=backend), conv):
         out = layer(x, EDGES, weight)
         results.append((out, *torch.autograd.grad(out.square().sum(), leaves)))
     for compiled, eager in zip(*results, strict=True):
@@ -352,17 +356,12 @@ def test_compiled_in_one_graph(aggregation: str, attention: bool, weighted: bool
         (lambda: HGCNConv(4, 3, aggregation="frechet"), "other than 'frechet'"),
     ],
 )
-def test_what_does_not_compile_says_so_and_runs_outside_the_graph(make: Any, message: str) -> None:
+def test_what_does_not_compile_says_so(make: Any, message: str) -> None:
     from torch._dynamo.exc import Unsupported
 
     torch.compiler.reset()
     with pytest.raises(Unsupported, match=message):
         torch.compile(make(), fullgraph=True, backend="eager")(points(), EDGES)
-    torch.compiler.reset()
-    layer = make()
-    x = points()
-    out = torch.compile(layer, backend="eager")(x, EDGES)
-    torch.testing.assert_close(out, layer(x, EDGES))
 
 
 def explained(network: nn.Module, algorithm: Any, **options: Any) -> Any:
@@ -381,6 +380,7 @@ def explained(network: nn.Module, algorithm: Any, **options: Any) -> Any:
 
 
 @row("`GNNExplainer`, `PGExplainer` and other masks of edges", works=True)
+@pytest.mark.filterwarnings("ignore:Converting a tensor with requires_grad=True")  # PyG's own
 def test_masks_of_edges_explain() -> None:
     """The only edge that tells the answer is found."""
     x = torch.zeros(NODES, 2)
@@ -551,7 +551,7 @@ def test_other_settings_are_refused() -> None:
             HGCNConv(4, 3, **{name: "mean"})
 
 
-@row("`propagate`, and a `message` of one's own", works=False)
+@row("a call of `propagate`", works=False)
 def test_propagate_is_refused() -> None:
     conv = HGCNConv(4, 3)
     assert isinstance(conv, pyg.MessagePassing)

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.hooks import unserializable_hook
+from torch.utils import hooks
 
 from hgcn.errors import DerivativeError
 
@@ -40,7 +40,6 @@ def first_only(out: Tensor) -> Tensor:
     return out
 
 
-@unserializable_hook
 def _refuse_second(*_: Tensor) -> None:
     # In a backward pass gradients are recorded if and only if they are to be differentiated.
     if torch.is_grad_enabled():
@@ -48,3 +47,7 @@ def _refuse_second(*_: Tensor) -> None:
             "Expected to differentiate once, got `create_graph=True`. Second derivatives of "
             "hyperbolic operations are not computed."
         )
+
+
+# A tensor may be stored without a word about its hook.
+hooks.unserializable_hook(_refuse_second)  # type: ignore[no-untyped-call]

@@ -30,12 +30,11 @@ def edge_list(edges: Any) -> EdgeList:
 
     Row i of ``adj_t`` has the neighbours of target i. The list is kept with the matrix.
     """
-    if isinstance(edges, Tensor) and edges.layout is not torch.strided:
-        return _of_sparse(edges)
-    if isinstance(edges, Tensor) and hasattr(edges, "as_tensor"):  # PyG's EdgeIndex
+    if hasattr(edges, "as_tensor") and hasattr(edges, "sparse_size"):  # PyG's EdgeIndex
         return EdgeList(edges.as_tensor(), None, edges.sparse_size())
     if isinstance(edges, Tensor):
-        return EdgeList(edges, None, (None, None))
+        dense = edges.layout is torch.strided
+        return EdgeList(edges, None, (None, None)) if dense else _of_sparse(edges)
     if hasattr(edges, "coo") and hasattr(edges, "sparse_sizes"):  # torch_sparse's SparseTensor
         row, column, value = edges.coo()
         targets, sources = edges.sparse_sizes()

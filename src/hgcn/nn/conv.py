@@ -220,18 +220,27 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
         return share.squeeze(-1) if share.shape[1] == 1 else share.mean(-1)
 
     def _check(
-        self, source: Tensor, target: Tensor | None, size: tuple[int | None, int | None] | None
+        self,
+        source: Tensor | None,
+        target: Tensor | None,
+        size: tuple[int | None, int | None] | None,
     ) -> int:
         """The number of targets, if all that is given fits together."""
-        weight = self.linear.weight
-        if weight.dtype not in (torch.float32, torch.float64):
+        dtype = self.linear.weight.dtype
+        if dtype not in (torch.float32, torch.float64):
             raise ModelError(
-                f"Expected a layer of float32 or float64, got {weight.dtype}. For half precision "
-                "leave the layer as it is and use torch.autocast: the layer computes in float32."
+                f"Expected a layer of float32 or float64, got {dtype}. For half precision leave "
+                "the layer as it is and use torch.autocast: the layer computes in float32."
             )
+        if source is None:
+            raise GraphError("Expected the points of the sources, got None.")
         last = self.linear if self.linear_target is None else self.linear_target
-        for x, linear in ((source, self.linear), (target, last)):
-            if x is None and x is target:
+        sources, targets = size or (None, None)
+        for name, x, linear, count in (
+            ("sources", source, self.linear, sources),
+            ("targets", target, last, targets),
+        ):
+            if x is None:
                 continue
             channels = linear.in_channels
             if x.dim() != 2 or channels not in (x.shape[1], -1):
@@ -239,9 +248,7 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
                 raise GraphError(
                     f"Expected `x` to have shape [number of nodes, {wanted}], got {list(x.shape)}."
                 )
-        sources, targets = size or (None, None)
-        for name, x, count in (("sources", source, sources), ("targets", target, targets)):
-            if x is not None and count not in (None, len(x)):
+            if count not in (None, len(x)):
                 raise GraphError(
                     f"Expected a point for each of the {count} {name}, got {len(x)} points."
                 )

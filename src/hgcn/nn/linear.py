@@ -61,7 +61,7 @@ class HypLinear(nn.Module):
         self.out_channels = out_channels
         self.dropout = dropout
         self.curvature = c if isinstance(c, Curvature) else Curvature(c, trainable_c)
-        self.weight = UninitializedParameter()
+        self.weight: Any = UninitializedParameter()
         if in_channels >= 0:
             self.weight = nn.Parameter(torch.empty(out_channels, in_channels))
         self.bias = nn.Parameter(torch.empty(out_channels)) if bias else None

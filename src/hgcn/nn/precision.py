@@ -23,7 +23,9 @@ def full_precision(forward: Callable[P, T]) -> Callable[P, T]:
     @functools.wraps(forward)
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
         first: Any = args[1] if len(args) > 1 else next(iter(kwargs.values()))
-        device = (first[0] if isinstance(first, tuple | list) else first).device.type
+        if isinstance(first, tuple | list):
+            first = first[1] if first[0] is None else first[0]
+        device = first.device.type
         if not torch.is_autocast_enabled(device):
             return forward(*args, **kwargs)
         given: Any = [_single(x) for x in args]

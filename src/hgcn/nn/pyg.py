@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -15,6 +16,13 @@ from hgcn.nn import conv
 
 class _OwnAggregation(MessagePassing):  # type: ignore[misc]
     """``MessagePassing`` without a sum of its own."""
+
+    explain: bool | None
+    _edge_mask: Tensor | None
+    _loop_mask: Tensor
+    _apply_sigmoid: bool
+    _message_forward_pre_hooks: dict[int, Callable[..., Any]]
+    _message_forward_hooks: dict[int, Callable[..., Any]]
 
     def __init__(self) -> None:
         super().__init__(aggr=None)
