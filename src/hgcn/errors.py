@@ -7,6 +7,7 @@ that expects a ``ValueError`` keeps working.
 __all__ = [
     "ConfigError",
     "DataError",
+    "DerivativeError",
     "DivergenceError",
     "GeometryError",
     "GraphError",
@@ -71,3 +72,5 @@ def explain(error: Exception) -> str:
         f"A fault of hgcn: {type(error).__name__}: {text.splitlines()[0]}. Please report it, with "
         "what HGCN_TRACEBACK=1 shows."
     )
+class DerivativeError(HGCNError, RuntimeError):
+    """A derivative that is not computed."""
