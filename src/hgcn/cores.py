@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from typing import Any
 
 
@@ -40,8 +41,22 @@ def process_context() -> Any:
 
 
 def _start(prepare: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
+    _end_with_parent()
     import torch
 
     torch.set_num_threads(1)
     if prepare is not None:
         prepare(*arguments)
+
+
+def _end_with_parent() -> None:
+    """End this process when the one that started it ends, even by ``kill -9``."""
+    parent = parent_process()
+    if parent is None:
+        return
+
+    def wait() -> None:
+        parent.join()
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()

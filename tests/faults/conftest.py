@@ -1,12 +1,16 @@
 """Attacks on hgcn, counted: a few tries of each in every test run, many with `make faults`."""
 
+import functools
 import multiprocessing
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+from fault_children import COMMANDS, LINK, Case, run
 from fault_tally import FULL, SEED, Tally, table
+from small_graphs import tree, write_files
 
 
 @pytest.fixture
@@ -42,6 +46,37 @@ def children():
         process.start()
         process.join()
     return context
+
+
+@pytest.fixture(scope="session")
+def start(tmp_path_factory):
+    """A folder with the files of a graph."""
+    folder = tmp_path_factory.mktemp("start") / "files"
+    folder.mkdir()
+    write_files(folder, tree(60))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def trained(start, children):
+    """The same with a finished run."""
+    folder = start.with_name("trained")
+    shutil.copytree(start, folder)
+    assert run(children, folder, LINK).told() == 0
+    return folder
+
+
+@pytest.fixture(scope="session")
+def case(start, trained, children, tmp_path_factory):
+    """Makes the case of a command, once."""
+
+    @functools.cache
+    def make(name):
+        words = COMMANDS[name]
+        base = start if words[0] in ("train", "search") else trained
+        return Case(children, words, base, tmp_path_factory.mktemp("case"))
+
+    return make
 
 
 def pytest_terminal_summary(terminalreporter):
