@@ -38,6 +38,10 @@ FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes. A command uses 1 for a negative answer; 130 is the shell's for Ctrl-C."""
 
 
+NO_MEMORY = ("allocate memory", "out of memory", "bad_alloc", "could not spawn threads")
+"""What other packages say when there is not enough memory."""
+
+
 class Command(Protocol):
     """The two functions of a module in ``hgcn.commands``."""
 
@@ -65,20 +69,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         # when it flushes stdout at the end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except Exception as error:
-        if os.environ.get("HGCN_TRACEBACK"):
+    except BaseException as error:
+        # A panic of compiled Rust, such as that of polars without memory, is no Exception.
+        panic = type(error).__name__ == "PanicException"
+        if (not isinstance(error, Exception) and not panic) or os.environ.get("HGCN_TRACEBACK"):
             raise
         say_error(_explain(error))
         return FAILED
 
 
-def _explain(error: Exception) -> str:
+def _explain(error: BaseException) -> str:
     """What to say of an error that no command foresaw."""
     text = str(error) or type(error).__name__
     if isinstance(error, OSError):
         where = f" ({error.filename})" if error.filename else ""
         return f"Expected to read or write a file, but: {error.strerror or error}{where}."
-    if isinstance(error, MemoryError) or "allocate memory" in text or "out of memory" in text:
+    if isinstance(error, MemoryError) or any(words in text for words in NO_MEMORY):
         return (
             "There is not enough memory for this. Try a smaller `dim`, fewer `negatives` or "
             "features, or a smaller graph."

@@ -112,7 +112,7 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise RunError(f"Expected to read {path}, but: {error.strerror}.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise RunError(f"Expected {path} to be JSON, got something else: {error}.") from error
 
 

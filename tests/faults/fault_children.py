@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import shutil
 import signal
 import sys
@@ -176,10 +177,15 @@ def _each(job, items, begin):
             job(item)
             said = "held"
         except Exception as error:
-            told = f"{item!r}: {type(error).__name__}: {error}\n{traceback.format_exc()[-1500:]}"
+            told = f"{repr(item)[:600]}: {error!r}\n{traceback.format_exc()[-1500:]}"
             said = told.encode("unicode_escape").decode()
         print(f"{MARK}{number} {said}", flush=True)
     return 0
+
+
+def check_reason(error):
+    """A refusal says in a sentence what is wrong."""
+    assert re.match("(Expected|There is|In |The ).{10,}", str(error), re.DOTALL), str(error)
 
 
 class Case:
@@ -205,14 +211,13 @@ class Case:
         """Run the command and disturb it."""
         return run(self.context, folder, self.words, **how)
 
-    def check_finish(self, folder):
-        """The same command, or that which resumes, comes to the same end as if undisturbed."""
+    def go_on(self, folder):
+        """Run the same command, or that which resumes, to its end."""
         ended = run(self.context, folder, again(folder, self.words))
         assert ended.told() == 0 or "nothing to resume" in ended.said, ended.said
-        self.check(folder)
 
     def check(self, folder):
-        """Everything is there, to the last byte, and nothing else."""
+        """Everything is there as if undisturbed, to the last byte, and nothing else."""
         found = contents(folder)
         assert sorted(found) == sorted(self.expected)
         assert [path for path in found if found[path] != self.expected[path]] == []

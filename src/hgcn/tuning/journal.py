@@ -56,11 +56,13 @@ class Journal(JournalFileBackend):
         text = "".join(json.dumps(log, separators=(",", ":")) + "\n" for log in logs)
         self._lock.acquire()
         try:
-            with Path(self._file_path).open("ab") as file:
+            # Without a buffer: it would be written when the file is closed, on a full disk, too.
+            with Path(self._file_path).open("ab", buffering=0) as file:
                 size = file.tell()
                 try:
-                    file.write(text.encode())
-                    file.flush()
+                    rest = text.encode()
+                    while rest:
+                        rest = rest[file.write(rest) :]
                     os.fsync(file.fileno())
                 except OSError as error:
                     os.ftruncate(file.fileno(), size)
