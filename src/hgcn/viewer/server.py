@@ -49,7 +49,7 @@ def page_server(path: str | Path, *, port: int = 0) -> ThreadingHTTPServer:
 
         def _answer(self, *, body: bool) -> None:
             # A foreign name that resolves to this computer (DNS rebinding) must not read the page.
-            assert isinstance(self.server, ThreadingHTTPServer)
+            assert isinstance(self.server, ThreadingHTTPServer)  # nosec B101  # for mypy alone
             here = {f"{name}:{self.server.server_port}" for name in (_ADDRESS, "localhost")}
             if self.headers.get("Host") not in here:
                 self.send_error(HTTPStatus.MISDIRECTED_REQUEST)
