@@ -7,6 +7,7 @@ import re
 import shutil
 import signal
 import sys
+import threading
 import time
 import traceback
 from dataclasses import dataclass
@@ -28,7 +29,7 @@ COMMANDS = {
 }
 EVENTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.chmod", "os.truncate"}
 """What counts as an operation on a file."""
-LIMIT = 300
+LIMIT = 600
 """Seconds after which a process hangs."""
 _numbers = itertools.count()
 
@@ -93,8 +94,12 @@ def _child(folder, job, label, operation):
     # The test runner's own, if there are any, are those of another process.
     sys.stdout = open(1, "w", closefd=False, buffering=1)  # noqa: SIM115
     sys.stderr = open(2, "w", closefd=False, buffering=1)  # noqa: SIM115
+    from numba.np.ufunc import parallel
+
     from hgcn.runs import checkpoint
 
+    # Numba shares a lock among forked processes; one that is killed would never give it back.
+    parallel._backend_init_process_lock = threading.RLock()
     checkpoint.CHECKPOINT_SECONDS = 0.0
     watch = Watch(folder, operation)
     sys.addaudithook(watch)

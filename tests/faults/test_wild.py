@@ -54,11 +54,14 @@ def wild(draw):
         consistency=lambda: order(-2, 2),
     )
     has = options_of(settings["model"])
+    if "c" not in has:
+        settings.pop("classifier", None)  # a Euclidean model has only the usual one
     return {name: v for name, v in settings.items() if name in has or name not in MODEL_OPTIONS}
 
 
 def train(item):
     settings, scale, features, weights = item
+    MODELS.find(settings["model"])  # imports of other packages warn
     graph = tree(40, features=features or 1)
     graph = graph.replace(x=graph.x * scale if features else None)
     if weights:

@@ -1,3 +1,4 @@
+import contextlib
 import os
 import shutil
 import signal
@@ -220,3 +221,41 @@ def test_a_killed_process_is_resumed_to_the_same_weights(tmp_path):
     assert first.keys() == second.keys()
     assert all(torch.equal(first[name], second[name]) for name in first)
     assert load_run(tmp_path / "run").history == whole.history
+
+
+def test_a_run_killed_before_its_first_epoch_keeps_its_settings_and_data(tmp_path):
+    edges, _ = write_files(tmp_path, tree())
+
+    def stop(progress):
+        raise Killed
+
+    with pytest.raises(Killed):
+        fit(edges, out=tmp_path / "run", on_epoch=stop, **SETTINGS)
+    config = tmp_path / "run" / "config.toml"
+    text = config.read_text()
+    config.write_text(text.replace("seed = 0", "seed = 1"))
+    with pytest.raises(RunError, match="Expected the settings that"):
+        resume(tmp_path / "run")
+    config.write_text(text)
+    whole = fit(edges, **SETTINGS)
+    assert same_weights(resume(tmp_path / "run"), whole)
+
+
+@pytest.mark.parametrize("end", [1, 9])
+def test_a_run_of_another_process_in_the_meantime_is_left_alone(tmp_path, monkeypatch, end):
+    """Both looked at an empty folder; then the other one came first, and is over or was killed."""
+    claimed, graph = fit_module.run_folder.claimed, tree()
+    out = tmp_path / "run"
+
+    def late(path, config):
+        monkeypatch.undo()
+        monkeypatch.setattr(fit_module, "_draw", lambda run, folder: None)
+        with contextlib.suppress(Killed):
+            fit(graph, task="link", out=out, seed=1, on_epoch=stop_after(end), **SETTINGS)
+        return claimed(path, config)
+
+    monkeypatch.setattr(fit_module.run_folder, "claimed", late)
+    with pytest.raises(RunError, match="another process has written one there"):
+        fit(graph, task="link", out=out, seed=2, **SETTINGS)
+    assert "seed = 1" in (out / "config.toml").read_text()
+    assert (out / "environment.json").exists() == (end == 9)
