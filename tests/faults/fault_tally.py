@@ -18,7 +18,7 @@ class Tally:
 
     def __init__(self, attack, tries):
         self.attack, self.wanted = attack, tries
-        self.tries, self.faults = 0, []
+        self.tries, self.faults, self.note = 0, [], "-"
         self.begin = time.monotonic()
 
     def __iter__(self):
@@ -35,7 +35,7 @@ class Tally:
             self.faults.append(f"{self.attack}, {what}: {type(error).__name__}: {error}")
 
     def row(self):
-        worst = self.faults[0].splitlines()[0] if self.faults else "-"
+        worst = self.faults[0].splitlines()[0][:300] if self.faults else self.note
         seconds = round(time.monotonic() - self.begin)
         return [self.attack, self.tries, self.tries - len(self.faults), seconds, worst]
 

@@ -44,4 +44,5 @@ def test_many_trainings_in_one_process(children, tally, tmp_path):
         lines = [line.split() for line in ended.said.splitlines() if line.startswith("memory ")]
         sizes = {int(number): int(size) for _, number, size in lines}
         grown = (sizes[total] - sizes[first]) / (total - first)
+        count.note = f"{grown:+.0f} bytes with each training"
         assert grown < 2000, f"{grown:.0f} bytes more with each training: {sizes}"
