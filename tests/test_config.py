@@ -157,3 +157,9 @@ def test_model_settings_fill_in_exactly_what_the_model_has(model):
         with pytest.raises(ConfigError) as caught:
             model_settings(Config(model=model, **absent))
         assert len(str(caught.value).splitlines()) == len(absent)
+
+
+def test_toml_that_is_nested_too_deep_is_refused(tmp_path):
+    (tmp_path / "deep.toml").write_text("lr = " + "[" * 100_000)
+    with pytest.raises(ConfigError, match="to be TOML"):
+        read_toml(tmp_path / "deep.toml")

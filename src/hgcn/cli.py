@@ -77,8 +77,10 @@ def _try(words: list[str]) -> int:
         return INTERRUPTED
     except BrokenPipeError:
         return 0  # the reader has enough, as in `hgcn datasets | head -1`
-    except Exception as error:
-        if os.environ.get("HGCN_TRACEBACK"):
+    except BaseException as error:
+        # A panic of compiled Rust, such as that of polars without memory, is no Exception.
+        panic = type(error).__name__ == "PanicException"
+        if (not isinstance(error, Exception) and not panic) or os.environ.get("HGCN_TRACEBACK"):
             raise
         if not (isinstance(error, OSError) and not _flush()):  # else stdout was to blame
             say_error(explain(error))

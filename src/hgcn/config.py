@@ -273,7 +273,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         raise ConfigError(
             f"Expected a TOML file, but {path} cannot be read: {error.strerror}."
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"Expected {path} to be TOML: {error}.") from error
     try:
         check_names(settings)

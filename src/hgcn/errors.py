@@ -55,7 +55,11 @@ class DivergenceError(HGCNError, ArithmeticError):
     """Weights that have grown until the numbers of a network are no longer finite."""
 
 
-def explain(error: Exception) -> str:
+NO_MEMORY = ("allocate memory", "out of memory", "bad_alloc", "could not spawn threads")
+"""What other packages say when there is not enough memory."""
+
+
+def explain(error: BaseException) -> str:
     """What to tell a user of an error, also of one that nobody foresaw."""
     text = str(error) or type(error).__name__
     if isinstance(error, HGCNError):
@@ -63,7 +67,7 @@ def explain(error: Exception) -> str:
     if isinstance(error, OSError):
         where = f" ({error.filename})" if error.filename else ""
         return f"Expected to read or write a file, but: {error.strerror or error}{where}."
-    if isinstance(error, MemoryError) or "allocate memory" in text or "out of memory" in text:
+    if isinstance(error, MemoryError) or any(words in text for words in NO_MEMORY):
         return (
             "There is not enough memory for this. Try a smaller `dim`, fewer `negatives` or "
             "features, or a smaller graph."

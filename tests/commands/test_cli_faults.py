@@ -19,6 +19,10 @@ fit_module = import_module("hgcn.runs.fit")
 TRAIN = ["train", "edges.csv", "--task", "link", "--eval-every", "1", "--dim", "2"]
 
 
+class PanicException(BaseException):
+    """As compiled Rust raises it, by way of PyO3: no Exception."""
+
+
 @pytest.fixture
 def hgcn(tmp_path, monkeypatch, capsys):
     write_files(tmp_path, tree())
@@ -100,6 +104,7 @@ def test_an_interruption_after_the_end_says_that_the_run_is_complete(hgcn, monke
         (OSError(28, "No space left on device", "/full/x"), "No space left on device (/full/x)"),
         (MemoryError(), "not enough memory"),
         (RuntimeError("DefaultCPUAllocator: can't allocate memory: ..."), "not enough memory"),
+        (PanicException("could not spawn threads: ..."), "not enough memory"),
         (KeyError("dim"), "A fault of hgcn: KeyError: 'dim'. Please report it"),
     ],
 )

@@ -98,8 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     best = folder / f"{result.name}.toml"
     files.write_text(best, _header(result) + result.config.to_toml())
-    with files.replacing(folder / f"{result.name}.csv") as temporary:
-        result.trials.write_csv(temporary)
+    files.write_table(folder / f"{result.name}.csv", result.trials)
     _show(result, best, arguments.quiet)
     return INTERRUPTED if result.interrupted else 0
 

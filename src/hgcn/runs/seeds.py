@@ -22,7 +22,8 @@ from hgcn.runs.run import Run
 from hgcn.runs.workers import Job, work
 from hgcn.settings import Settings
 from hgcn.training.loop import Progress
-from hgcn.training.problem import choose, load_graph
+from hgcn.training.problem import choose
+from hgcn.training.source import load_graph
 
 SEEDS = "seeds.json"
 """The file of a folder of seeds that says what they are trained with."""

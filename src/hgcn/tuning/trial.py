@@ -18,7 +18,7 @@ from hgcn.cores import deaf, process_context, worker_pool
 from hgcn.errors import DivergenceError, RunError
 from hgcn.training.loop import Progress, train
 from hgcn.training.problem import Problem, choose
-from hgcn.tuning.study import Plan, count_finished, values_of
+from hgcn.tuning.study import Plan, count_finished, give_up, values_of
 
 
 @dataclass(frozen=True)
@@ -65,8 +65,7 @@ class Worker:
             trial.set_user_attr("error", str(error))
             self.study.tell(trial, state=TrialState.FAIL)
         except BaseException:
-            trial.set_user_attr("interrupted", True)
-            self.study.tell(trial, state=TrialState.FAIL)
+            give_up(self.study, trial)
             raise
         else:
             self.study.tell(trial, value)
