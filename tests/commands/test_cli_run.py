@@ -110,7 +110,7 @@ def test_an_interruption_finishes_the_folder_with_the_best_so_far(folder, number
     words = ["train", "edges.csv", "--epochs", "1000000", "--patience", "1000000", "--eval-every"]
     running = process(*words, "1", "--out", name, cwd=folder,
                       env={"HGCN_CHECKPOINT_SECONDS": "0"})  # fmt: skip
-    wait_for((folder / name / "resume.safetensors").exists, running)
+    wait_for((folder / name / "history.csv").exists, running)
     running.send_signal(number)
     out, err = running.communicate(timeout=300)
     assert running.returncode == 130, err
