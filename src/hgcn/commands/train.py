@@ -82,7 +82,7 @@ def _explained(folder: Path) -> Iterator[None]:
 
 
 def _new_folder(source: str) -> Path:
-    name = re.sub(r"[^\w-]+", "-", Path(source).stem) or "graph"
+    name = re.sub(r"[^\w-]+", "-", Path(source).stem).strip("-") or "graph"
     stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder = Path("runs") / stem
     count = 1
