@@ -55,6 +55,15 @@ def claimed(path: Path, config: Config) -> Iterator[None]:
                 lock.unlink()
 
 
+def check_unfinished(path: Path, config: Config) -> None:
+    """Refuse a folder that another process has written a run to, before it was claimed."""
+    if (path / ENVIRONMENT).exists() or Config(**read_toml(path / CONFIG)) != config:
+        raise RunError(
+            f"Expected {path} to be for this run alone, but another process has written one there "
+            "in the meantime. Choose another folder."
+        )
+
+
 def finish(run: Run, path: Path) -> None:
     """Write the results of a run into the folder that was begun; environment.json comes last."""
     files.write_text(path / HISTORY, history_csv(run.history))

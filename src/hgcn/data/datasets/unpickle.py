@@ -8,7 +8,7 @@ even NumPy's or SciPy's own functions are called on what a file says.
 from __future__ import annotations
 
 import io
-import pickle
+import pickle  # nosec B403  # only its machine: no name of a file is ever looked up
 import re
 from pathlib import Path
 from typing import Any, ClassVar
