@@ -76,5 +76,7 @@ def explain(error: BaseException) -> str:
         f"A fault of hgcn: {type(error).__name__}: {text.splitlines()[0]}. Please report it, with "
         "what HGCN_TRACEBACK=1 shows."
     )
+
+
 class DerivativeError(HGCNError, RuntimeError):
     """A derivative that is not computed."""

@@ -14,7 +14,7 @@ import tempfile
 from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from hgcn import locks
 from hgcn.errors import RunError
@@ -127,7 +127,7 @@ def kind_of(path: Path) -> str | None:
 
 
 @contextlib.contextmanager
-def reading(path: Path) -> Iterator[IO[bytes]]:
+def reading(path: Path) -> Iterator[io.BufferedReader]:
     """A regular file of a run, opened; an error if that, or reading it, cannot be done."""
     try:
         kind = kind_of(path)

@@ -1,9 +1,11 @@
 """What the command line says when things go wrong: a line that helps, never a traceback."""
 
+import io
 import os
 import subprocess
 import sys
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 
@@ -102,8 +104,6 @@ def test_an_interruption_after_the_end_says_that_the_run_is_complete(hgcn, monke
     ("error", "said"),
     [
         (OSError(28, "No space left on device", "/full/x"), "No space left on device (/full/x)"),
-        (MemoryError(), "not enough memory"),
-        (RuntimeError("DefaultCPUAllocator: can't allocate memory: ..."), "not enough memory"),
         (PanicException("could not spawn threads: ..."), "not enough memory"),
         (KeyError("dim"), "A fault of hgcn: KeyError: 'dim'. Please report it"),
     ],
@@ -121,6 +121,53 @@ def test_what_nobody_foresaw_is_one_line(hgcn, monkeypatch, error, said):
     monkeypatch.setenv("HGCN_TRACEBACK", "1")
     with pytest.raises(type(error)):
         hgcn(*TRAIN, "--epochs", "2", "--out", "again")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("--device", "meta"), ("--device", "cpu:7"), ("--lr", "1e300"), ("--dim", "1000000000"),
+        ("--negatives", "1e9"), ("--heads", "1000000"), ("--layers", "1000000"),
+    ],
+)  # fmt: skip
+def test_absurd_settings_are_one_line_that_names_them(hgcn, tmp_path, words):
+    code, out, err = hgcn(*TRAIN, "--epochs", "2", "--out", "run", *words)
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1
+    assert f"`{words[0].removeprefix('--')}`" in err
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_time_between_checkpoints_that_is_none_is_refused(hgcn, monkeypatch):
+    monkeypatch.setenv("HGCN_CHECKPOINT_SECONDS", "abc")
+    code, _, err = hgcn(*TRAIN, "--epochs", "2", "--out", "run")
+    assert code == 2
+    assert err.startswith("hgcn: Expected HGCN_CHECKPOINT_SECONDS to be a number of seconds")
+
+
+def test_edges_come_from_standard_input(hgcn, tmp_path, monkeypatch):
+    edges = (tmp_path / "edges.csv").read_bytes()
+    words = ["train", "-", *TRAIN[2:], "--epochs", "2"]
+
+    def feed(content):
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(content)))
+
+    feed(edges)
+    code, out, err = hgcn(*words, "--quiet")
+    assert code == 0, err
+    folder = Path(out.strip())
+    assert folder.name.startswith("graph-")
+    # The graph is not part of the run: it has to come again, and to be the same.
+    feed(edges)
+    assert hgcn("embed", folder, "-o", "z.csv")[0] == 0
+    feed(b"source,target\n1,2\n2,3\n")
+    code, _, err = hgcn("embed", folder, "-o", "z.csv")
+    assert code == 2
+    assert "they have changed since" in err
+    feed(b"")
+    code, _, err = hgcn("embed", folder, "-o", "z.csv")
+    assert code == 2
+    assert "empty file (standard input)" in err
 
 
 SEEDS = [*TRAIN, "--epochs", "2", "--seeds", "3", "--out", "runs"]

@@ -163,7 +163,7 @@ def _left(folder: Path) -> str:
 
 
 def _new_folder(source: str) -> Path:
-    name = re.sub(r"[^\w-]+", "-", Path(source).stem) or "graph"
+    name = re.sub(r"[^\w-]+", "-", Path(source).stem).strip("-") or "graph"
     stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder = Path("runs") / stem
     count = 1

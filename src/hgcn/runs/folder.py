@@ -125,8 +125,9 @@ def load_run(path: str | Path) -> Run:
         RuntimeError,
     ) as error:  # fmt: skip
         # The checksums agree, so somebody has written both the file and its checksum.
+        reason = " ".join(str(error).split())
         raise RunError(
-            f"Expected {path} to be a run of hgcn, got a foreign one: {' '.join(str(error).split())}"
+            f"Expected {path} to be a run of hgcn, got a foreign one: {reason}"
         ) from error
 
 
