@@ -14,6 +14,7 @@ from hgcn.config import Config
 from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError, GraphError
 from hgcn.estimators import HGCNClassifier, HGCNLinkPredictor, link_pairs, with_edges
+from small_graphs import tree
 
 QUICK = {"epochs": 30, "dim": 4, "lr": 0.05, "attention": False}
 HALF = 40
@@ -336,3 +337,30 @@ def test_a_fitted_estimator_can_be_pickled(classifier, links, nodes, graph):
         copy = pickle.loads(pickle.dumps(model))
         np.testing.assert_array_equal(copy.predict_proba(X), model.predict_proba(X))
         assert copy.graph.fingerprint() == graph.fingerprint()
+
+
+@pytest.mark.parametrize("missing", [None, float("nan"), np.nan])
+def test_missing_classes_are_refused(missing: float | None) -> None:
+    graph = tree()
+    y = ["left", "right", missing, "left"]
+    with pytest.raises(GraphError, match=r"position 2; 1 such.*Leave these nodes out"):
+        HGCNClassifier(graph, **QUICK).fit(np.arange(4), np.array(y, dtype=object))
+    numbers = np.array([0, 1, np.nan, 0])
+    with pytest.raises(GraphError, match="position 2"):
+        HGCNClassifier(graph, **QUICK).fit(np.arange(4), numbers)
+
+
+def test_text_is_ids_of_nodes() -> None:
+    graph = tree()
+    labels = np.array(graph.class_names)[graph.y.numpy()]
+    by_number = HGCNClassifier(graph, **QUICK).fit(np.arange(50), labels[:50])
+    by_id = HGCNClassifier(graph, **QUICK).fit(graph.ids[:50].tolist(), labels[:50])
+    np.testing.assert_array_equal(by_id.embedding_, by_number.embedding_)
+    np.testing.assert_array_equal(by_id.predict(graph.ids[50:]), by_number.predict(range(50, 90)))
+    np.testing.assert_array_equal(by_id.transform(["n3"]), by_id.embedding_[3:4])
+    with pytest.raises(GraphError, match=r"ids of nodes.*'n3x'.*Did you mean"):
+        by_id.predict(["n3x"])
+    links = HGCNLinkPredictor(graph, **QUICK).fit()
+    np.testing.assert_array_equal(
+        links.predict_proba([["n0", "n1"], ["n5", "n80"]]), links.predict_proba([[0, 1], [5, 80]])
+    )

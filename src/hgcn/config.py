@@ -17,6 +17,8 @@ from hgcn.errors import ConfigError
 from hgcn.text import near_miss, one_of
 
 MAX_SEED = 2**32 - 1
+LARGEST = {int: 10**12, float: 1e30}
+"""Larger numbers are more than torch can take."""
 
 
 def _setting(
@@ -59,6 +61,18 @@ class Config:
     labels: str | None = _setting(
         None, "node labels: a table keyed by id, .npy, or a column of the features", group="data"
     )
+    feature_columns: str | None = _setting(
+        None, "columns of the table to use as features, with commas between", group="data"
+    )
+    drop: str | None = _setting(
+        None, "columns of the table not to use, with commas between", group="data"
+    )
+    text: str | None = _setting(
+        None, "columns whose words become features, with commas between", group="data"
+    )
+    date_parts: bool = _setting(
+        False, "dates give year, month, day, weekday and hour too", group="data"
+    )
     directed: bool | None = _setting(None, "keep the direction of edges", group="data")
     normalise: str | None = _setting(
         None,
@@ -76,6 +90,11 @@ class Config:
     protocol: str = _setting(
         "clean", "how to split: clean, or as the paper's code did", group="task",
         choices=names.PROTOCOLS,
+    )  # fmt: skip
+    split: str | None = _setting(
+        None, "own parts: a column of the nodes with train, val or test; a table of nodes or pairs "
+        "with a column 'part'; split.json; or a folder with val.csv and test.csv of pairs",
+        group="task",
     )  # fmt: skip
     val_share: float | None = _setting(
         None, "share of edges or nodes for validation", group="task", above=0, high=1
@@ -148,8 +167,9 @@ class Config:
         group="training", low=0, high=0.95,
     )  # fmt: skip
     negatives: float = _setting(
-        1.0, "links: random pairs for each edge in the loss", group="training", above=0
-    )
+        1.0, "links: random pairs for each edge in the loss", group="training", above=0,
+        high=1e6,
+    )  # fmt: skip
     class_weights: bool = _setting(
         False, "nodes: weight classes against their frequency", group="training"
     )
@@ -181,6 +201,11 @@ class Config:
             wrong.append(
                 "Expected `val_share` and `test_share` to leave a share for training, got "
                 f"{self.val_share} and {self.test_share}."
+            )
+        if self.split is not None and shares != (None, None):
+            wrong.append(
+                "Expected `split` or shares of the parts, got both: the parts are those of "
+                f"{self.split!r}."
             )
         counts = (self.pretrain, self.epochs)
         if all(isinstance(count, int) for count in counts) and 1 <= self.epochs <= self.pretrain:
@@ -279,6 +304,8 @@ def _complaint(setting: Field[Any], value: Any) -> str | None:
         bounds.append((value <= high, f"at most {high:g}"))
     if kind is float:
         bounds.append((abs(value) < float("inf"), "finite"))
+    if kind in LARGEST and LARGEST[kind] < abs(value) < float("inf"):
+        bounds = [(False, f"between -{LARGEST[kind]:g} and {LARGEST[kind]:g}")]
     if not all(holds for holds, _ in bounds):
         return f"Expected `{name}` to be {' and '.join(text for _, text in bounds)}, got {value!r}."
     return None

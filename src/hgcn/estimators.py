@@ -1,8 +1,8 @@
 """Estimators in the manner of scikit-learn: the graph is a parameter, the data are nodes or pairs.
 
 Scikit-learn cuts data into rows. A graph cannot be cut, so it goes into the constructor, and the
-rows are numbers: of nodes for :class:`HGCNClassifier`, of both nodes of pairs for
-:class:`HGCNLinkPredictor`.
+rows are numbers of nodes, or their ids where these are text: of one node for
+:class:`HGCNClassifier`, of both nodes of a pair for :class:`HGCNLinkPredictor`.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from hgcn.config import Config, check_names
 from hgcn.data import as_graph
 from hgcn.data import pairs as node_pairs
 from hgcn.data.graph import Graph
+from hgcn.data.reading.dataframes import is_missing
 from hgcn.data.splits import LinkSplit, NodeSplit, split_links
 from hgcn.data.splits.negatives import NonEdges
 from hgcn.data.splits.nodes import draw_parts, part_sizes
@@ -29,6 +30,7 @@ from hgcn.errors import ConfigError, GraphError
 from hgcn.runs.fit import run_problem
 from hgcn.runs.run import Run
 from hgcn.settings import NetworkSettings
+from hgcn.text import near_miss
 from hgcn.training.problem import Problem, choose
 
 SETTINGS = {
@@ -111,7 +113,7 @@ class _Estimator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         X = np.asarray(X)
-        nodes = _numbers(X, self.run_.num_nodes, "X", X.shape)
+        nodes = _numbers(X, self.run_.graph, "X", X.shape)
         return self.embedding_[nodes].reshape(len(nodes), -1)
 
 
@@ -150,8 +152,9 @@ class HGCNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Train on nodes and their classes, which may be numbers or words."""
         graph, seed = as_graph(self.graph), self._seed()
-        nodes = _numbers(X, graph.num_nodes, "X")
+        nodes = _numbers(X, graph, "X")
         labels = np.asarray(y)
+        _check_known(labels)
         if labels.shape != nodes.shape:
             raise GraphError(
                 f"Expected a class for each of the {len(nodes)} nodes in X, got `y` of shape "
@@ -187,7 +190,7 @@ class HGCNClassifier(ClassifierMixin, _Estimator):  # type: ignore[misc]
     def predict_proba(self, X: ArrayLike) -> NDArray[Any]:
         """Probabilities ``[M, classes]``, in the order of ``classes_``."""
         check_is_fitted(self)
-        nodes = _numbers(X, self.run_.num_nodes, "X")
+        nodes = _numbers(X, self.run_.graph, "X")
         return self.run_.predict_nodes().numpy()[nodes]
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -237,7 +240,7 @@ class HGCNLinkPredictor(ClassifierMixin, _Estimator):  # type: ignore[misc]
             )
         negatives = torch.empty(2, 0, dtype=torch.long)
         if X is not None:
-            pairs, links = _pairs(X, y, graph.num_nodes)
+            pairs, links = _pairs(X, y, graph)
             graph, negatives = with_edges(graph, pairs[:, links]), pairs[:, ~links]
         elif y is not None:
             raise GraphError("Expected pairs of nodes `X` for `y`, got none.")
@@ -251,7 +254,7 @@ class HGCNLinkPredictor(ClassifierMixin, _Estimator):  # type: ignore[misc]
     def predict_proba(self, X: ArrayLike) -> NDArray[Any]:
         """Probabilities ``[M, 2]`` of no link and of a link."""
         check_is_fitted(self)
-        pairs = torch.from_numpy(_numbers(X, self.run_.num_nodes, "X", (-1, 2)).T)
+        pairs = torch.from_numpy(_numbers(X, self.run_.graph, "X", (-1, 2)).T)
         links = self.run_.predict_links(pairs).double().numpy()
         return np.stack((1 - links, links), axis=1)
 
@@ -306,8 +309,8 @@ def with_edges(graph: Graph, pairs: Tensor) -> Graph:
     return graph.replace(edge_index=edges, edge_weight=weight)
 
 
-def _pairs(X: ArrayLike, y: ArrayLike | None, num_nodes: int) -> tuple[Tensor, Tensor]:
-    pairs = _numbers(X, num_nodes, "X", (-1, 2))
+def _pairs(X: ArrayLike, y: ArrayLike | None, graph: Graph) -> tuple[Tensor, Tensor]:
+    pairs = _numbers(X, graph, "X", (-1, 2))
     links = np.ones(len(pairs)) if y is None else np.asarray(y)
     if links.shape != (len(pairs),) or not np.isin(links, (0, 1)).all():
         raise GraphError(
@@ -321,11 +324,39 @@ def _pairs(X: ArrayLike, y: ArrayLike | None, num_nodes: int) -> tuple[Tensor, T
     return torch.from_numpy(pairs.T.copy()), torch.from_numpy(links == 1)
 
 
+def _check_known(labels: NDArray[Any]) -> None:
+    """Refuse missing classes."""
+    values = labels.ravel().tolist()
+    missing = [at for at, value in enumerate(values) if is_missing(value)]
+    if missing:
+        raise GraphError(
+            f"Expected a class for each node in X, got {values[missing[0]]} at position "
+            f"{missing[0]}; {len(missing)} such. Leave these nodes out of X: they take part in "
+            "messages all the same."
+        )
+
+
+def _numbers_of_ids(ids: NDArray[Any], graph: Graph, name: str) -> NDArray[np.int64]:
+    number = {str(node): at for at, node in enumerate(graph.ids.tolist())}
+    unknown = [value for value in ids.ravel().tolist() if value not in number]
+    if unknown:
+        raise GraphError(
+            f"Expected `{name}` to hold ids of nodes of the graph, got {unknown[0]!r}."
+            f"{near_miss(unknown[0], number)}"
+        )
+    return np.array([number[value] for value in ids.ravel().tolist()], int).reshape(ids.shape)
+
+
 def _numbers(
-    X: ArrayLike, num_nodes: int, name: str, shape: tuple[int, ...] = (-1,)
+    X: ArrayLike, graph: Graph, name: str, shape: tuple[int, ...] = (-1,)
 ) -> NDArray[np.int64]:
-    """Numbers of nodes as int64; scikit-learn may hand them on as a column, or as floats."""
-    given = np.asarray(X)
+    """Numbers of nodes as int64, from numbers, or from text that is their ids.
+
+    Scikit-learn may hand them on as a column, or as floats.
+    """
+    given, num_nodes = np.asarray(X), graph.num_nodes
+    if given.dtype.kind in "OUT" and all(isinstance(value, str) for value in given.flat):
+        given = _numbers_of_ids(given, graph, name)
     if given.ndim == 2 and given.shape[1] == 1 and len(shape) == 1:
         given = given[:, 0]
     fits = given.ndim == len(shape) and given.shape[1:] == shape[1:]

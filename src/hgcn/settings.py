@@ -54,9 +54,14 @@ class Settings(NetworkSettings, total=False):
 
     features: str | None
     labels: str | None
+    feature_columns: str | None
+    drop: str | None
+    text: str | None
+    date_parts: bool
     directed: bool | None
     task: str | None
     protocol: str
+    split: str | None
     val_share: float | None
     test_share: float | None
     split_seed: int | None

@@ -16,14 +16,18 @@ import hgcn.data
 
 ROOT = Path(hgcn.data.__file__).parent
 OUTSIDE = {"registry", "names", "config", "errors", "text", "files", "locks", "compiled"}
-GRAPH = {"pairs", "clean", "sparse", "pyg", "graph"}
-READING = GRAPH | {"reading"}
+GRAPH = {"pairs", "clean", "sparse", "pyg", "table", "check", "graph"}
+READING = GRAPH | {"columns", "encoding", "reading"}
 ALLOWED = {
     "pairs": set(),
     "clean": {"pairs"},
     "sparse": set(),
     "pyg": {"pairs", "clean", "sparse"},
+    "table": set(),
+    "check": {"sparse", "graph"},
     "graph": GRAPH,
+    "columns": {"table"},
+    "encoding": {"sparse", "table", "columns"},
     "reading": READING,
     "convert": READING,
     "features": GRAPH | {"convert"},

@@ -4,10 +4,12 @@ import tracemalloc
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
 from sklearn.metrics import average_precision_score, roc_auc_score
 
 from hgcn import geometry
 from hgcn.data import Graph
+from hgcn.data.sparse import as_features
 from hgcn.data.splits import split_links
 from hgcn.errors import ConfigError, GraphError
 from hgcn.inference import missing_links
@@ -233,9 +235,20 @@ def test_other_features_are_refused():
         run.embeddings(tree(50, x=None))
     with pytest.raises(GraphError, match=r"Missing: size, mass\. Unknown: weight"):
         run.embeddings(tree(50, features=3, feature_names=("age", "hue", "weight")))
-    with pytest.raises(GraphError, match=r"feature 2 to be 'mass'.* got 'hue'"):
-        run.embeddings(tree(50, feature_names=("age", "size", "hue", "mass")))
+    with pytest.raises(GraphError, match=r"got others. Missing: mass. Unknown: weight"):
+        run.embeddings(tree(50, feature_names=("age", "size", "weight", "hue")))
     assert run.embeddings(tree(50, feature_names=names)).shape == (50, 3)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_features_are_found_by_name(sparse):
+    names, moved = ("age", "size", "mass", "hue"), [2, 0, 3, 1]
+    run = quick_run(graph=tree(feature_names=names), normalise="standard")
+    graph = tree(50, feature_names=names)
+    other = graph.replace(x=graph.x[:, moved], feature_names=tuple(names[i] for i in moved))
+    if sparse:
+        graph, other = (g.replace(x=as_features(csr_array(g.x.numpy()))) for g in (graph, other))
+    torch.testing.assert_close(run.embeddings(other), run.embeddings(graph), rtol=0, atol=0)
 
 
 @pytest.mark.parametrize("model", ["hyp", "euc", "euc-mixed"])

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hgcn.commands._loading import preload
 from hgcn.errors import ConfigError, DataError
 from hgcn.text import one_of
 
@@ -28,7 +29,16 @@ def add_run(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("another graph than the run's own")
     group.add_argument("--graph", metavar="SOURCE", help="name of a data set, edge list or folder")
     group.add_argument("--features", metavar="FILE", help="its node features")
-    group.add_argument("--labels", metavar="NAME", help="its node labels")
+    group.add_argument(
+        "--labels", metavar="NAME", help="its node labels; a column is found by its old name"
+    )
+
+
+def add_only_new(parser: argparse.ArgumentParser) -> None:
+    """Add the choice of new nodes."""
+    parser.add_argument(
+        "--only-new", action="store_true", help="with --graph: only nodes that the run has not seen"
+    )
 
 
 def add_output(parser: argparse.ArgumentParser, required: bool) -> None:
@@ -41,6 +51,7 @@ def add_output(parser: argparse.ArgumentParser, required: bool) -> None:
 
 def open_run(arguments: argparse.Namespace) -> tuple[Run, Graph | None]:
     """The run, and the other graph if one is given."""
+    preload(arguments, "hgcn.runs.folder")
     from hgcn.runs.folder import load_run
 
     options = {name: getattr(arguments, name) for name in ("features", "labels")}
@@ -48,14 +59,10 @@ def open_run(arguments: argparse.Namespace) -> tuple[Run, Graph | None]:
     if arguments.graph is None and options:
         flags = " and ".join(f"--{name}" for name in options)
         raise ConfigError(f"Expected --graph beside {flags}: they belong to another graph.")
+    if arguments.graph is None and getattr(arguments, "only_new", False):
+        raise ConfigError("Expected --graph beside --only-new: the run's own nodes are known.")
     run = load_run(arguments.run)
-    if arguments.graph is None:
-        return run, None
-    from hgcn.data import load
-
-    if run.config.directed is not None:
-        options["directed"] = run.config.directed
-    return run, run.resolve(load(arguments.graph, **options))
+    return run, None if arguments.graph is None else run.resolve(arguments.graph, **options)
 
 
 def check_output(name: str | None) -> Path | None:
@@ -92,7 +99,7 @@ def _show(table: pl.DataFrame) -> None:
     rows = [[_cell(value) for value in row] for row in table.head(SHOWN).iter_rows()]
     console.print(rows_table(table.columns, rows))
     if table.height > SHOWN:
-        console.print(f"{table.height - SHOWN:,} more rows; -o FILE writes all.", highlight=False)
+        console.print(f"{table.height - SHOWN:,} more rows; -o FILE writes all.")
 
 
 def _cell(value: Any) -> str:

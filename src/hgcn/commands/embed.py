@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import argparse
 
-from hgcn.commands._run import add_output, add_run, check_output, deliver, open_run
+from hgcn.commands._run import (
+    add_only_new,
+    add_output,
+    add_run,
+    check_output,
+    deliver,
+    open_run,
+)
 
 EXAMPLES = """\
 examples:
   hgcn embed runs/cora -o cora.parquet
   hgcn embed runs/cora -o disk.csv --coordinates ball
   hgcn embed runs/cora -o new.parquet --graph edges.csv --features nodes.csv
+  hgcn embed runs/cora -o new.parquet --graph bigger.csv --features nodes.csv --only-new
 
 A row for each node: its id, then z0, z1, ...
 """
@@ -19,6 +27,7 @@ A row for each node: its id, then z0, z1, ...
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare arguments."""
     add_run(parser)
+    add_only_new(parser)
     add_output(parser, required=True)
     parser.add_argument(
         "--coordinates",
@@ -33,5 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the embeddings."""
     path = check_output(arguments.out)
     trained, graph = open_run(arguments)
-    deliver(trained.embedding_table(graph, coordinates=arguments.coordinates), path)
+    table = trained.embedding_table(
+        graph, coordinates=arguments.coordinates, only_new=arguments.only_new
+    )
+    deliver(table, path)
     return 0

@@ -5,7 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from hgcn.commands._run import add_output, add_run, check_output, deliver, open_run
+from hgcn.commands._run import (
+    add_only_new,
+    add_output,
+    add_run,
+    check_output,
+    deliver,
+    open_run,
+)
 from hgcn.commands._settings import above_zero
 from hgcn.errors import ConfigError, DataError
 
@@ -19,8 +26,9 @@ if TYPE_CHECKING:
 EXAMPLES = """\
 examples:
   hgcn predict runs/classes -o classes.csv        the class of each node
+  hgcn predict runs/classes --graph bigger.csv --features nodes.csv --only-new
   hgcn predict runs/links --pairs pairs.csv       how probable these links are
-  hgcn predict runs/links --top-k 20              the 20 most probable missing links
+  hgcn predict runs/links --top-k 20              the 20 likeliest missing links
   hgcn predict runs/links --top-k 5 --per-node    5 for each node
 """
 
@@ -28,6 +36,7 @@ examples:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare arguments."""
     add_run(parser)
+    add_only_new(parser)
     add_output(parser, required=False)
     links = parser.add_argument_group("links")
     links.add_argument("--pairs", metavar="FILE", help="table whose first two columns are ids")
@@ -51,12 +60,16 @@ def run(arguments: argparse.Namespace) -> int:
         from hgcn.training.problem import task_of
 
         table = task_of(trained.config).predict(trained, graph)
+        if arguments.only_new:
+            table = trained.without_known(table)
     deliver(table, path)
     return 0
 
 
 def _check(arguments: argparse.Namespace) -> int | None:
     """The number of --top-k; flags that do not go together are refused."""
+    if arguments.only_new and (arguments.pairs is not None or arguments.top_k is not None):
+        raise ConfigError("Expected --only-new with predictions of nodes, not of links.")
     if arguments.pairs is not None and arguments.top_k is not None:
         raise ConfigError("Expected --pairs or --top-k, got both.")
     if arguments.top_k is None:

@@ -13,10 +13,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hgcn.data.check import check_graph
 from hgcn.data.pairs import distinct, keys, pairs_at
 from hgcn.data.pyg import NAMED, fields_of_pyg
-from hgcn.data.sparse import has_sorted_rows, is_csr, select_rows, stored_values
-from hgcn.errors import GraphError
+from hgcn.data.sparse import is_csr, select_rows
+from hgcn.data.table import FeatureTable
 from hgcn.names import PARTS
 from hgcn.text import count
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from torch_geometric.data import Data  # type: ignore[import-untyped]
 
 
-FINGERPRINT = 2
+FINGERPRINT = 3
 """The version of ``Graph.fingerprint``: those of different versions cannot be compared."""
 
 
@@ -51,8 +52,14 @@ class Graph:
         feature_names: a name for each column of ``x``.
         class_names: a name for each class.
         columns: further facts about nodes, one array each, carried along for pictures and tables.
+        table: the columns that ``x`` was made of, where it was. A run learns from its training
+            nodes how columns become features; ``x`` has what all nodes of this graph tell.
         split: the numbers of the nodes in each part, "train", "val" and "test", where the data
             come with a split.
+        links: pairs ``[2, M]`` of nodes for link prediction, where the data come with such a split:
+            those with an edge in each part (``"val"``, ``"test"``, and ``"train"`` unless it is all
+            others), those without (``"val_negatives"``, ...), and, if they are not the training
+            edges, the edges that are shown (``"test_messages"``, ...).
         ratios: the usual shares of training, validation and test, where the data have such.
         name: name of the graph, for tables and run folders.
         notes: remarks on what was cleaned or filled in while reading, a sentence each.
@@ -69,7 +76,9 @@ class Graph:
     feature_names: tuple[str, ...] | None = None
     class_names: tuple[str, ...] | None = None
     columns: Mapping[str, np.ndarray] = field(default_factory=dict)
+    table: FeatureTable | None = None
     split: Mapping[str, Tensor] | None = None
+    links: Mapping[str, Tensor] | None = None
     ratios: tuple[float, float, float] | None = None
     name: str = "graph"
     notes: tuple[str, ...] = ()
@@ -77,11 +86,12 @@ class Graph:
     def __post_init__(self) -> None:
         object.__setattr__(self, "ids", _ids_or_numbers(self.ids, self.num_nodes))
         object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
-        if self.split is not None:
-            object.__setattr__(self, "split", MappingProxyType(dict(self.split)))
+        for name in ("split", "links"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         if self.ratios is not None:
             object.__setattr__(self, "ratios", tuple(map(float, self.ratios)))
-        _check(self)
+        check_graph(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
         # Nobody changes a graph, so one is enough; torch could not copy sparse features anyway.
@@ -90,8 +100,8 @@ class Graph:
     def __reduce__(self) -> tuple[Any, ...]:
         # Read-only mappings cannot be pickled: the copy makes them anew.
         values = {item.name: getattr(self, item.name) for item in fields(self)}
-        values["columns"] = dict(self.columns)
-        values["split"] = None if self.split is None else dict(self.split)
+        for name in ("columns", "split", "links"):
+            values[name] = None if values[name] is None else dict(values[name])
         return _rebuild, (values,)
 
     def __repr__(self) -> str:
@@ -156,7 +166,12 @@ class Graph:
         return pairs_at(ordered, self.num_nodes)
 
     def replace(self, **changes: Any) -> Graph:
-        """A copy with some fields changed, checked again."""
+        """A copy with some fields changed, checked again.
+
+        New features ``x`` take the place of the table that the old ones were made of.
+        """
+        if "x" in changes:
+            changes.setdefault("table", None)
         return replace(self, **changes)
 
     def subgraph(self, nodes: Tensor) -> Graph:
@@ -178,6 +193,10 @@ class Graph:
         if self.split is not None:
             kept = {part: new_number[index] for part, index in self.split.items()}
             split = {part: index[index >= 0] for part, index in kept.items()}
+        links = None
+        if self.links is not None:
+            moved = {name: new_number[pairs] for name, pairs in self.links.items()}
+            links = {name: pairs[:, (pairs >= 0).all(dim=0)] for name, pairs in moved.items()}
         picked = nodes.numpy()
         return self.replace(
             edge_index=ends[:, keep],
@@ -188,7 +207,9 @@ class Graph:
             ids=self.ids[picked],
             graph_ids=graph_ids,
             columns={name: values[picked] for name, values in self.columns.items()},
+            table=None if self.table is None else self.table.rows(picked),
             split=split,
+            links=links,
         )
 
     def fingerprint(self) -> str:
@@ -260,109 +281,12 @@ def _facts(graph: Graph) -> Iterator[tuple[str, object]]:
     for part in PARTS:
         if graph.split is not None and part in graph.split:
             yield part, distinct(graph.split[part].long())  # the order of nodes means nothing
+    for name, pairs in sorted((graph.links or {}).items()):
+        yield f"links {name}", pairs.long()
+    if graph.table is not None:
+        yield "table", graph.table.content()
     yield "ids", "\0".join(map(str, graph.ids.tolist()))
 
 
 def _ids_or_numbers(ids: np.ndarray | None, num_nodes: int) -> np.ndarray:
     return np.arange(num_nodes) if ids is None else ids
-
-
-def _expect(holds: bool, expected: str, got: object, hint: str = "") -> None:
-    if not holds:
-        raise GraphError(f"Expected {expected}, got {got}.{hint and ' ' + hint}")
-
-
-def _check(graph: Graph) -> None:
-    n, edges = graph.num_nodes, graph.edge_index
-    _expect(n >= 1, "a graph to have at least one node", n)
-    _expect(
-        edges.dim() == 2 and edges.shape[0] == 2 and edges.dtype == torch.int64,
-        "`edge_index` to be an int64 tensor of shape [2, number of edges]",
-        f"{edges.dtype} of shape {list(edges.shape)}",
-    )
-    if edges.numel():
-        low, high = (int(bound) for bound in edges.aminmax())
-        hint = "Are the ids 1-based?" if low == 1 and high == n else ""
-        _expect(
-            low >= 0 and high < n, f"`edge_index` to hold ids in 0..{n - 1}", f"{low}..{high}", hint
-        )
-    for name, length in (
-        ("x", n),
-        ("y", n),
-        ("graph_ids", n),
-        ("edge_weight", edges.shape[1]),
-    ):
-        value = getattr(graph, name)
-        if value is not None:
-            _expect(len(value) == length, f"`{name}` to have {length} rows", len(value))
-    _check_values(graph)
-    if graph.graph_ids is not None:
-        first, second = graph.graph_ids[edges]
-        _expect(
-            graph.graph_ids.dtype == torch.int64 and int(graph.graph_ids.min()) >= 0,
-            "`graph_ids` to be 0, 1, ... as int64",
-            f"{graph.graph_ids.dtype} from {graph.graph_ids.min()}",
-        )
-        crossing = first != second
-        _expect(
-            not bool(crossing.any()),
-            "each edge to stay inside one graph of `graph_ids`",
-            f"{int(crossing.sum())} that do not",
-        )
-    for name, values in {"ids": graph.ids, **graph.columns}.items():
-        _expect(len(values) == n, f"`{name}` to have {n} entries", len(values))
-    ratios = graph.ratios
-    if ratios is not None:
-        inside = len(ratios) == 3 and all(0 <= share <= 1 for share in ratios)
-        _expect(
-            inside and sum(ratios) < 1 + 1e-9,
-            "`ratios` to be three shares in 0..1 that add up to 1 at most",
-            ratios,
-        )
-    for part, nodes in (graph.split or {}).items():
-        _expect(part in PARTS, f"parts of `split` among {PARTS}", repr(part))
-        inside = nodes.numel() == 0 or (int(nodes.min()) >= 0 and int(nodes.max()) < n)
-        _expect(inside, f"`split[{part!r}]` to hold nodes in 0..{n - 1}", "others")
-
-
-def _check_values(graph: Graph) -> None:
-    x, y, weight = graph.x, graph.y, graph.edge_weight
-    if x is not None:
-        _expect(
-            x.dim() == 2
-            and x.dtype == torch.float32
-            and x.layout in (torch.strided, torch.sparse_csr),
-            "`x` to be a float32 matrix, dense or CSR",
-            f"{x.dtype}, {x.layout}, shape {list(x.shape)}",
-        )
-        _expect(
-            bool(stored_values(x).isfinite().all()), "`x` to be finite", "NaN or infinite values"
-        )
-        _expect(
-            has_sorted_rows(x),
-            "the columns of each row of a CSR `x` to be sorted",
-            "rows that are not",
-        )
-        names = graph.feature_names
-        _expect(
-            names is None or len(names) == x.shape[1],
-            f"{x.shape[1]} feature names",
-            names and len(names),
-        )
-    if y is not None:
-        _expect(
-            y.dim() == 1 and y.dtype == torch.int64 and bool((y >= -1).all()),
-            "`y` to hold classes 0, 1, ... and -1 for unknown, as int64",
-            f"{y.dtype} of shape {list(y.shape)}",
-        )
-        _expect(
-            graph.class_names is None or int(y.max()) < len(graph.class_names),
-            "a name for each class",
-            graph.class_names,
-        )
-    if weight is not None:
-        _expect(
-            bool((weight > 0).all() and weight.isfinite().all()),
-            "`edge_weight` to be positive and finite",
-            "other values",
-        )

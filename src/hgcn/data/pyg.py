@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import copy
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from hgcn.data.clean import clean_edges, is_symmetric
-from hgcn.data.pairs import keys
+from hgcn.data.pairs import distinct, find, keys, pairs_at
 from hgcn.data.sparse import as_features
 from hgcn.errors import GraphError
 from hgcn.names import PARTS
@@ -34,6 +36,75 @@ def is_pyg(value: Any) -> bool:
     return is_from("torch_geometric.data", "Data", value) or is_from(
         "torch_geometric.data", "HeteroData", value
     )
+
+
+def is_link_split(value: Any) -> bool:
+    """Whether a value is what ``RandomLinkSplit`` returns: three graphs with pairs to predict."""
+    return (
+        isinstance(value, tuple | list)
+        and len(value) == len(PARTS)
+        and all(is_pyg(data) and asked_pairs(data) is not None for data in value)
+    )
+
+
+def asked_pairs(data: Data) -> tuple[Tensor, Tensor | None] | None:
+    """The pairs to predict of a part: with an edge and, where they are given, without."""
+    positives = getattr(data, "pos_edge_label_index", None)
+    if positives is not None:
+        return positives, getattr(data, "neg_edge_label_index", None)
+    pairs, label = getattr(data, "edge_label_index", None), getattr(data, "edge_label", None)
+    if pairs is None:
+        return None
+    if label is None:
+        return pairs, None
+    return pairs[:, label > 0], pairs[:, label == 0]
+
+
+def pairs_of_pyg(parts: Sequence[Data]) -> dict[str, Tensor]:
+    """The pairs and messages of the three parts of ``RandomLinkSplit``, as they are.
+
+    Its negatives of training are left out: training draws new ones in each step.
+    """
+    found = {}
+    for part, data in zip(PARTS, parts, strict=True):
+        positives, negatives = cast(tuple[Tensor, Tensor | None], asked_pairs(data))
+        found[part] = positives.detach().cpu().long()
+        if negatives is not None and negatives.numel() and part != "train":
+            found[f"{part}_negatives"] = negatives.detach().cpu().long()
+        found[f"{part}_messages"] = data.edge_index.detach().cpu().long()
+    return found
+
+
+def joined_pyg(parts: Sequence[Data]) -> Data:
+    """The graph of all edges that the three parts of ``RandomLinkSplit`` name."""
+    train, _, test = parts
+    pairs = pairs_of_pyg(parts)
+    messages = pairs["train_messages"]
+    symmetric = bool(
+        torch.equal(*(distinct(keys(m, 1 + int(m.max()))) for m in (messages, messages.flip(0))))
+        if messages.numel()
+        else True
+    )
+    asked = torch.cat([pairs[part] for part in PARTS], dim=1)
+    lists = [pairs[f"{part}_messages"] for part in PARTS] + [asked]
+    joined = copy.copy(train)
+    for name in ("edge_label", "edge_label_index", "pos_edge_label", "pos_edge_label_index",
+                 "neg_edge_label", "neg_edge_label_index", "edge_weight"):  # fmt: skip
+        if name in joined:
+            del joined[name]
+    if symmetric:
+        lists.append(asked.flip(0))
+    joined.directed = not symmetric
+    n = train.num_nodes
+    every = torch.cat(lists, dim=1)
+    joined.edge_index = pairs_at(distinct(keys(every, n)), n)
+    weight = getattr(test, "edge_weight", None)
+    if weight is not None:  # the last part shows most edges; what it does not show weighs 1
+        order = keys(pairs["test_messages"], n).argsort()
+        known = keys(pairs["test_messages"], n)[order]
+        position, is_known = find(known, keys(joined.edge_index, n))
+        joined.edge_weight = torch.where(is_known, weight.detach().cpu()[order][position], 1.0)
+    return joined
 
 
 def fields_of_pyg(data: Data, **given: Any) -> dict[str, Any]:

@@ -85,6 +85,17 @@ def select_rows(x: Tensor, rows: Tensor) -> Tensor:
     return csr_matrix(crow, x.col_indices()[position], x.values()[position], shape)
 
 
+def select_columns(x: Tensor, columns: Sequence[int]) -> Tensor:
+    """All columns of a matrix, in another order."""
+    if not is_csr(x):
+        return x[:, list(columns)]
+    place = torch.empty(len(columns), dtype=torch.int64)
+    place[torch.tensor(columns)] = torch.arange(len(columns))
+    column, row = place[x.col_indices().long()], entry_rows(x)
+    order = torch.argsort(row * x.shape[1] + column)
+    return csr_matrix(x.crow_indices().long(), column[order], x.values()[order], x.shape)
+
+
 def stack_rows(matrices: Sequence[Tensor]) -> Tensor:
     """Matrices one below the other; sparse if all of them are."""
     if not all(is_csr(x) for x in matrices):

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import hgcn
-from hgcn.cores import count_cores, worker_pool
+from hgcn.cores import count_cores, deaf, worker_pool
 from hgcn.data.graph import Graph
 from hgcn.errors import HGCNError
 from hgcn.experiments.cells import Cell
@@ -77,7 +77,8 @@ def reproduce(
             while queue and len(waiting) < workers:
                 job = longest(queue, store)
                 queue.remove(job)
-                waiting[pool.submit(run_job, job)] = job
+                with deaf():
+                    waiting[pool.submit(run_job, job)] = job
             finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
             for future in finished:
                 job = waiting.pop(future)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import Tensor
 
+from hgcn.data.encoding import Encoding
 from hgcn.data.features import DEGREE_NAMES, degree_features
 from hgcn.data.graph import Graph
-from hgcn.data.sparse import append_columns, last_entries, select_rows
+from hgcn.data.sparse import append_columns, last_entries, select_columns, select_rows
 from hgcn.errors import GraphError
 from hgcn.kernels.csr import with_values
 from hgcn.names import NORMALISATIONS
@@ -26,6 +27,7 @@ class FeatureMap:
         num_raw: number of features of the graph.
         names: names of these features, where they are known.
         mean, scale: the statistics of the normalisation, where it has some.
+        encoding: how the columns of a table become features, where they come from one.
     """
 
     normalise: str
@@ -34,14 +36,19 @@ class FeatureMap:
     names: tuple[str, ...] | None = None
     mean: Tensor | None = None
     scale: Tensor | None = None
+    encoding: Encoding | None = None
 
     @classmethod
     def fit(cls, graph: Graph, nodes: Tensor, normalise: str, degrees: bool) -> FeatureMap:
-        """The map for a graph, with the statistics of the nodes given."""
-        statistics: tuple[Tensor, ...] = ()
-        if graph.x is not None:
-            statistics = NORMALISATIONS.find(normalise).fit(select_rows(graph.x, nodes))
-        return cls(normalise, degrees, graph.num_features, graph.feature_names, *statistics)
+        """The map for a graph, with what the nodes given tell."""
+        x, encoding, names = graph.x, None, graph.feature_names
+        if graph.table is not None:
+            encoding = Encoding.fit(graph.table, nodes)
+            x, names = encoding(graph.table), encoding.names
+        if x is None:
+            return cls(normalise, degrees, 0, names)
+        mean, scale = [*NORMALISATIONS.find(normalise).fit(select_rows(x, nodes)), None, None][:2]
+        return cls(normalise, degrees, x.shape[1], names, mean, scale, encoding)
 
     @property
     def num_features(self) -> int:
@@ -50,8 +57,7 @@ class FeatureMap:
 
     def __call__(self, graph: Graph, edge_index: Tensor | None = None) -> Tensor:
         """The input of the network; degrees are counted on ``edge_index`` if it is given."""
-        self._check(graph)
-        x = graph.x if self.num_raw else None
+        x = self._raw(graph) if self.num_raw else None
         if x is not None:
             statistics = [value for value in (self.mean, self.scale) if value is not None]
             x = NORMALISATIONS.find(self.normalise).apply(x, *statistics)
@@ -61,24 +67,39 @@ class FeatureMap:
             x = more if x is None else append_columns(x, more)
         return x
 
-    def _check(self, graph: Graph) -> None:
+    def _raw(self, graph: Graph) -> Tensor:
+        """The features of a graph before they are scaled."""
+        if self.encoding is None:
+            order = self._check(graph)
+            x = cast(Tensor, graph.x)
+            return x if order is None else select_columns(x, order)
+        if graph.table is None:
+            columns = ", ".join(column.name for column in self.encoding.columns)
+            raise GraphError(
+                f"Expected a table with the columns {columns}, as the network was trained on, got "
+                f"{'an array of' if graph.num_features else 'no'} features. Give the table with "
+                "`features`."
+            )
+        path = graph.table.path
+        return self.encoding(graph.table, lambda row: f"{path}, node {graph.ids[row]}")
+
+    def _check(self, graph: Graph) -> list[int] | None:
+        """Refuse other features; the position of each feature, if they come in another order."""
         if graph.num_features != self.num_raw:
             raise GraphError(
                 f"Expected {self.num_raw} features, as the network was trained on, got "
                 f"{graph.num_features}.{self._difference(graph)}"
             )
-        if self.names and graph.feature_names and self.names != graph.feature_names:
-            column = next(
-                i
-                for i, (ours, theirs) in enumerate(
-                    zip(self.names, graph.feature_names, strict=True)
-                )
-                if ours != theirs
-            )
+        ours, theirs = self.names, graph.feature_names
+        if not ours or not theirs or ours == theirs:
+            return None
+        position = {name: at for at, name in enumerate(theirs)}
+        if len(position) < len(theirs) or set(position) != set(ours):
             raise GraphError(
-                f"Expected feature {column} to be {self.names[column]!r}, as in training, got "
-                f"{graph.feature_names[column]!r}."
+                "Expected the features that the network was trained on, got others."
+                f"{self._difference(graph)}"
             )
+        return [position[name] for name in ours]
 
     def _difference(self, graph: Graph) -> str:
         """A phrase with the names of missing and unknown features, where both have names."""
@@ -96,13 +117,15 @@ class FeatureMap:
     def to_tree(self) -> dict[str, Any]:
         """The map as a dictionary of tensors, numbers and strings, for storage."""
         names = None if self.names is None else list(self.names)
-        return {**self.__dict__, "names": names}
+        encoding = None if self.encoding is None else self.encoding.to_tree()
+        return {**self.__dict__, "names": names, "encoding": encoding}
 
     @classmethod
     def from_tree(cls, tree: dict[str, Any]) -> FeatureMap:
         """The inverse of :meth:`to_tree`."""
-        names = tree["names"]
-        return cls(**{**tree, "names": None if names is None else tuple(names)})
+        names, encoding = tree["names"], tree.get("encoding")
+        tree = {**tree, "names": None if names is None else tuple(names)}
+        return cls(**{**tree, "encoding": encoding and Encoding.from_tree(encoding)})
 
 
 def replace_last_columns(x: Tensor, new: Tensor) -> Tensor:

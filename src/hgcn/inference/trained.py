@@ -39,8 +39,8 @@ class Trained:
     _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the embeddings that are kept, which are made again."""
-        kept = {name: value for name, value in self._kept.items() if name != "layers"}
+        """Everything but what is kept for a graph in this process, which is made again."""
+        kept = {k: value for k, value in self._kept.items() if k not in ("layers", "warned")}
         return {**self.__dict__, "_kept": kept}
 
     def names_of_classes(self) -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from typing import Any, Unpack
 
 from hgcn.compiled import fixed_order
 from hgcn.config import Config, check_names, read_toml
-from hgcn.data import as_graph
 from hgcn.errors import RunError
 from hgcn.runs import folder as run_folder
 from hgcn.runs.checkpoint import Checkpoint, remove_checkpoint
@@ -19,7 +18,8 @@ from hgcn.runs.run import Run
 from hgcn.settings import Settings
 from hgcn.training.loop import Progress, State, train
 from hgcn.training.presets import preset
-from hgcn.training.problem import Problem, choose, load_graph
+from hgcn.training.problem import Problem, choose
+from hgcn.training.source import load_graph, reading_options
 from hgcn.training.task import Task
 
 
@@ -37,13 +37,15 @@ def fit(
     data set, from ``config``, and from the keywords.
 
     Args:
-        data: the name of a data set, a path, a :class:`hgcn.Graph`, a PyG ``Data`` or anything
-            else that :func:`hgcn.load` takes.
+        data: the name of a data set, a path, a :class:`hgcn.Graph`, a PyG ``Data``, a NetworkX
+            graph, a DataFrame or anything else that :func:`hgcn.load` takes.
         out: run folder to write; if not given, nothing is written.
         config: a TOML file, a dictionary, or a :class:`~hgcn.config.Config` with every setting.
         on_epoch: called after each epoch with a :class:`~hgcn.training.loop.Progress`.
         settings: any field of :class:`~hgcn.config.Config`, such as ``task``, which is by default
-            "node" where there are labels.
+            "node" where there are labels. ``features``, ``labels``, ``split`` and the other
+            settings of reading may also be arrays, DataFrames or lists of columns, as
+            :func:`hgcn.data.read` takes them.
 
     Example:
         >>> import hgcn
@@ -57,16 +59,20 @@ def fit(
             f"Expected a new folder, but {folder} holds a run already. Choose another one, or go "
             "on with an unfinished run by `resume`."
         )
-    given = {**_mapping(config), **settings}
+    given, in_memory = reading_options({**_mapping(config), **settings})
     named = isinstance(data, (str, Path))
     wanted, name = settle(str(data) if named else None, given)
-    graph = load_graph(wanted) if named else as_graph(data)
+    graph = load_graph(wanted, data, **in_memory)
     problem = Problem(graph, choose(graph, wanted))
     return run_problem(problem, folder=folder, on_epoch=on_epoch, preset_name=name)
 
 
 def resume(
-    path: str | Path, data: Any = None, *, on_epoch: Callable[[Progress], None] | None = None
+    path: str | Path,
+    data: Any = None,
+    *,
+    on_epoch: Callable[[Progress], None] | None = None,
+    **options: Any,
 ) -> Run:
     """Go on with a run that was interrupted, to the same end as if it had not been.
 
@@ -74,6 +80,7 @@ def resume(
         path: the run folder.
         data: the graph, if the run was trained on one held in memory.
         on_epoch: called after each epoch.
+        options: features, labels, a split and the like that were held in memory, too.
     """
     folder = Path(path)
     if (folder / run_folder.ENVIRONMENT).exists():
@@ -83,7 +90,7 @@ def resume(
     config = Config(**read_toml(folder / run_folder.CONFIG))
     if data is None and config.source is None:
         raise RunError("Expected `data`: the run was started on a graph held in memory.")
-    graph = load_graph(config) if data is None else as_graph(data)
+    graph = load_graph(config, data, **options)
     name = preset(config.source, {"task": config.task, "model": config.model})[0]
     problem = Problem(graph, config)
     return run_problem(problem, folder=folder, on_epoch=on_epoch, preset_name=name)
@@ -96,7 +103,7 @@ def _finish_page(folder: Path, data: Any) -> Run:
     """
     finished = run_folder.load_run(folder)
     if data is not None:
-        finished._kept["graph"] = as_graph(data)
+        finished._kept["graph"] = load_graph(finished.config, data)
     from hgcn.runs.pictures import MOST_NODES_AT_ONCE
 
     if (folder / run_folder.PAGE).exists() or finished.num_nodes > MOST_NODES_AT_ONCE:

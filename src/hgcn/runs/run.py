@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import warnings
+import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,7 +16,8 @@ from hgcn.errors import DataError, GraphError, RunError
 from hgcn.inference import predict, trained
 from hgcn.inference.missing_links import top_links
 from hgcn.inference.trained import Trained
-from hgcn.training.problem import Problem, load_graph, task_of
+from hgcn.training.problem import Problem, task_of
+from hgcn.training.source import load_graph
 
 if TYPE_CHECKING:
     import polars as pl
@@ -86,17 +89,26 @@ class Run(Trained):
             return None
         return self.environment.get("data_sha256")
 
-    def resolve(self, graph: Any = None) -> Graph:
+    def resolve(self, graph: Any = None, **options: Any) -> Graph:
         """The graph to apply the run to: its own if none is given, else the one given, checked.
 
+        Columns of a table become features as they did in training: they are found by their names,
+        and what training has not seen is counted in a warning.
+
         Args:
-            graph: anything that :func:`hgcn.load` or :func:`hgcn.data.as_graph` takes.
+            graph: anything that :func:`hgcn.load` takes.
+            options: keywords of :func:`hgcn.data.read`, such as ``features``.
         """
         if graph is None or graph is self._kept.get("graph"):
             return self.graph
-        from hgcn.data import as_graph, load
+        encoding = self.features.encoding
+        if not isinstance(graph, Graph) or options:
+            from hgcn.data import load
 
-        graph = load(graph) if isinstance(graph, (str, Path)) else as_graph(graph)
+            known = {"directed": self.config.directed, "encoding": encoding}
+            known = {name: value for name, value in known.items() if value is not None}
+            graph = load(graph, **{**known, **options})
+        self._warn_of_strange(graph)
         if not self.predictor.encoder.inductive:
             own = self._fingerprint()
             if graph.num_nodes != self.num_nodes or own not in (None, graph.fingerprint()):
@@ -106,6 +118,16 @@ class Run(Trained):
                     "embed other graphs."
                 )
         return graph
+
+    def _warn_of_strange(self, graph: Graph) -> None:
+        """Say once of a graph which of its values training has not seen."""
+        encoding, last = self.features.encoding, self._kept.get("warned")
+        if encoding is None or graph.table is None or (last is not None and last() is graph):
+            return
+        self._kept["warned"] = weakref.ref(graph)
+        encoding.check(graph.table)
+        for sentence in encoding.strange(graph.table):
+            warnings.warn(f"{graph.table.path}: {sentence}", stacklevel=3)
 
     def embedding_layers(self, graph: Any = None) -> list[Tensor]:
         """Embeddings after each layer, from the features to the output, in normal coordinates."""
@@ -117,15 +139,37 @@ class Run(Trained):
         Messages travel on all edges of the graph.
 
         Args:
-            graph: anything that :func:`hgcn.load` or :func:`hgcn.data.as_graph` takes.
+            graph: anything that :func:`hgcn.load` takes.
             coordinates: "normal" (logarithms at the origin), "hyperboloid" (``dim + 1`` numbers)
                 or "ball" (the Poincaré ball). Euclidean models have plain vectors: "normal".
         """
         return trained.embeddings(self, self.resolve(graph), coordinates=coordinates).clone()
 
-    def embedding_table(self, graph: Any = None, *, coordinates: str = "normal") -> pl.DataFrame:
-        """Embeddings with ids, as a table."""
-        return trained.embedding_table(self, self.resolve(graph), coordinates=coordinates)
+    def embedding_table(
+        self, graph: Any = None, *, coordinates: str = "normal", only_new: bool = False
+    ) -> pl.DataFrame:
+        """Embeddings with ids, as a table; ``only_new`` leaves out the nodes of the run's graph."""
+        table = trained.embedding_table(self, self.resolve(graph), coordinates=coordinates)
+        return self.without_known(table) if only_new else table
+
+    def without_known(self, table: pl.DataFrame) -> pl.DataFrame:
+        """A table of nodes without those of the graph that the run was trained on."""
+        import polars as pl
+
+        return table.filter(~pl.col("id").cast(pl.String).is_in(self._known_ids().implode()))
+
+    def _known_ids(self) -> pl.Series:
+        """The ids of the run's own graph, as text; from the run folder if the data are gone."""
+        import polars as pl
+
+        stored = None if self.path is None else self.path / "embeddings.parquet"
+        if stored is not None and stored.is_file() and "graph" not in self._kept:
+            from hgcn.data.reading.tables import Table, read_table
+
+            ids = read_table(Table(stored), lambda top: True).data["id"]
+        else:
+            ids = trained.id_column(self.graph)
+        return ids.cast(pl.String)
 
     def predict_nodes(self, graph: Any = None) -> Tensor:
         """Probabilities ``[N, classes]`` of the classes of all nodes."""

@@ -20,14 +20,13 @@ from hgcn.inference.feature_map import FeatureMap, replace_last_columns
 from hgcn.inference.trained import Trained
 from hgcn.models.predictor import Predictor
 from hgcn.names import PARTS
+from hgcn.training.memory import check_memory
 from hgcn.training.metrics import LINK_SCORES, Score, link_metrics
 from hgcn.training.task import Input, Task
 
 if TYPE_CHECKING:
     import polars as pl
 
-SHARES = (0.05, 0.10)
-"""Shares of the edges for validation and test."""
 TEST_SHARE = 0.10
 """Share of the edges of another graph that a run is evaluated on."""
 
@@ -70,12 +69,12 @@ class LinkTask(Task):
     @classmethod
     def split(cls, graph: Graph, config: Config) -> LinkSplit:
         """Edges for training, validation and test."""
-        val, test = (
-            usual if share is None else share
-            for share, usual in zip((config.val_share, config.test_share), SHARES, strict=True)
-        )
         return split_links(
-            graph, val=val, test=test, seed=config.seed_of_split, protocol=config.protocol
+            graph,
+            val=config.val_share,
+            test=config.test_share,
+            seed=config.seed_of_split,
+            protocol=config.protocol,
         )
 
     @classmethod
@@ -113,6 +112,10 @@ class LinkTask(Task):
         self._pairs: dict[str, tuple[Tensor, Tensor]] = {}
         for name in PARTS:
             self._prepare(name, getattr(split, name))
+        # A negative has a number, two nodes, and the vectors of both.
+        expected = config.negatives * (config.hidden_share or 1) * split.train.positives.shape[1]
+        need = int(expected) * (3 * 8 + 2 * 4 * config.dim)
+        check_memory(need, "the negatives of a step", config)
         units = _units(split.train)
         self._unit_of_positive, self._unit_of_message = (unit.to(self.device) for unit in units)
 

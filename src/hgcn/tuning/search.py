@@ -13,10 +13,10 @@ import optuna
 from optuna.trial import FrozenTrial, TrialState
 
 from hgcn.config import Config, check_names
-from hgcn.data import as_graph
 from hgcn.errors import ConfigError, RunError
 from hgcn.settings import Settings
-from hgcn.training.problem import choose, load_graph, task_of
+from hgcn.training.problem import choose, task_of
+from hgcn.training.source import load_graph, reading_options
 from hgcn.tuning.space import SearchSpace, make_space
 from hgcn.tuning.study import Plan, count_finished, interrupted, places, values_of
 from hgcn.tuning.trial import Trials, run_trials
@@ -112,10 +112,11 @@ def _plan(
     settings: Mapping[str, Any],
 ) -> Plan:
     check_names(settings)
-    given = {key: value for key, value in settings.items() if value is not None}
+    given, in_memory = reading_options(settings)
+    given = {key: value for key, value in given.items() if value is not None}
     named = isinstance(data, str | Path)
     config = Config(**{**given, "source": str(data) if named else None})
-    graph = load_graph(config) if named else as_graph(data)
+    graph = load_graph(config, data, **in_memory)
     settled = choose(graph, config)
     config = config.replace(task=settled.task)
     free = {k: v for k, v in make_space(space, graph, config).items() if k not in given}

@@ -191,7 +191,7 @@ CASES = {
         **people("id,age,size\nann,1,2\nbob,2\ncem,3,4\n"),
     ),
     "too many categories": Case(
-        parts=("'name'", "300", "features=["),
+        parts=("'name'", "300", "`drop`", "`text`"),
         **people("id,name\n" + "".join(f"{i},person{i}\n" for i in range(300)), edges="0,1\n1,2\n"),
     ),
     "unknown column of features": Case(

@@ -1,18 +1,16 @@
-"""Columns of a table as features and labels."""
+"""Columns of a table: cleaned, as classes, or as plain values."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
 from torch import Tensor
 
+from hgcn.data.columns import codes_of
 from hgcn.data.reading.ids import NO_ID
-from hgcn.data.reading.tables import Frame
 from hgcn.errors import DataError
-from hgcn.text import count, one_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,45 +18,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 MISSING = (*NO_ID, "NA", "N/A", "n/a", "<NA>")
-MAX_CATEGORIES = 256
-
-
-def encode_features(
-    frame: Frame, names: Sequence[str]
-) -> tuple[Tensor, tuple[str, ...], list[str]]:
-    """A matrix made of columns (numbers as they are, categories one-hot), its names, and notes.
-
-    A missing number becomes the mean of its column and sets an indicator column; a missing category
-    is a category of its own.
-    """
-    blocks: list[np.ndarray] = []
-    titles: list[str] = []
-    notes: list[str] = []
-    for name in names:
-        column = clean_text(column_of(frame, name))
-        missing = column.null_count()
-        if missing == len(column):
-            raise DataError(
-                f"Expected values in the column {name!r}, got none ({frame.path}). Leave it out."
-            )
-        numbers = _numbers(column, frame, name)
-        if numbers is None:
-            block, names_of_block = _one_hot(column, frame, name)
-        else:
-            block, names_of_block = _fill(numbers, name)
-        blocks.append(block)
-        titles += names_of_block
-        if missing:
-            how = "an own category" if numbers is None else "the mean, marked in an own column"
-            notes.append(f"Features: {count(missing, 'missing value')} of {name!r} became {how}.")
-    return torch.from_numpy(np.concatenate(blocks, axis=1)), tuple(titles), notes
-
-
-def column_of(frame: Frame, name: str) -> pl.Series:
-    """A column, or an error that suggests the near miss."""
-    if name not in frame.data.columns:
-        raise DataError(one_of("column", name, frame.data.columns) + f" ({frame.path})")
-    return frame.data.get_column(name)
+PLAIN_NUMBER = r"^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$"
 
 
 def clean_text(column: pl.Series) -> pl.Series:
@@ -73,63 +33,19 @@ def clean_text(column: pl.Series) -> pl.Series:
     return text.set(text.is_in(MISSING), None)
 
 
-def _numbers(column: pl.Series, frame: Frame, name: str) -> np.ndarray | None:
-    """The column as numbers with NaN for missing, or None if it holds categories."""
+def without_text(column: pl.Series) -> pl.Series:
+    """A column as numbers, if nothing is lost by it: they take less room than their text.
+
+    Something is lost of ``007``, which is perhaps a code.
+    """
     import polars as pl
 
-    numbers = column.cast(pl.Float64, strict=False)
-    words = numbers.is_null() & column.is_not_null()
-    given = len(column) - column.null_count()
-    if words.any():
-        if words.sum() * 2 > given:
-            return None
-        row = words.arg_max() or 0
-        raise DataError(
-            f"Expected numbers in the column {name!r}, got {column[row]!r} "
-            f"({frame.location(row)}). Leave the cell empty if the value is missing."
-        )
-    values = numbers.fill_null(float("nan")).to_numpy()
-    with np.errstate(over="ignore"):
-        infinite = np.isinf(values.astype(np.float32))
-    if infinite.any():
-        row = int(infinite.argmax())
-        raise DataError(
-            f"Expected finite numbers in the column {name!r}, got {column[row]} "
-            f"({frame.location(row)}). Leave the cell empty if the value is missing."
-        )
-    return values
-
-
-def _fill(values: np.ndarray, name: str) -> tuple[np.ndarray, list[str]]:
-    missing = np.isnan(values)
-    if not missing.any():
-        return values[:, None].astype(np.float32), [name]
-    filled = np.where(missing, values[~missing].mean(), values)
-    return np.stack((filled, missing), axis=1).astype(np.float32), [name, f"{name} missing"]
-
-
-def _one_hot(column: pl.Series, frame: Frame, name: str) -> tuple[np.ndarray, list[str]]:
-    kinds = column.drop_nulls().unique().sort()
-    if len(kinds) > MAX_CATEGORIES:
-        raise DataError(
-            f"Expected at most {MAX_CATEGORIES} categories in the column {name!r}, got "
-            f"{len(kinds):,}, such as {kinds[0]!r} ({frame.path}). "
-            "Name the columns to use as features: features=[...]."
-        )
-    titles = [f"{name} = {kind}" for kind in kinds]
-    codes = codes_of(column, kinds)
-    if column.null_count():
-        titles.append(f"{name} missing")
-        codes = np.where(codes < 0, len(kinds), codes)
-    return np.eye(len(titles), dtype=np.float32)[codes], titles
-
-
-def codes_of(column: pl.Series, kinds: pl.Series) -> np.ndarray:
-    """The position of each value among the distinct ones, -1 for missing."""
-    import polars as pl
-
-    at = pl.Series(range(len(kinds)), dtype=pl.Int64)
-    return column.replace_strict(kinds, at, default=-1, return_dtype=pl.Int64).to_numpy()
+    if column.dtype != pl.String or not column.str.contains(PLAIN_NUMBER).fill_null(True).all():
+        return column
+    numbers = column.cast(pl.Float64)
+    with np.errstate(over="ignore"):  # too large for a feature: the error shows how it is written
+        fits = not np.isinf(numbers.to_numpy().astype(np.float32)).any()
+    return numbers if fits and column.null_count() < len(column) else column
 
 
 def encode_classes(
@@ -161,7 +77,7 @@ def encode_classes(
     kinds = column.drop_nulls().unique().sort()
     if not len(kinds):
         raise DataError(f"Expected labels, got none but missing ones ({location(0)}).")
-    y = torch.from_numpy(codes_of(column, kinds).copy())
+    y = torch.from_numpy(codes_of(column, kinds))
     return y, tuple(str(kind) for kind in kinds), column.null_count()
 
 

@@ -9,8 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from hgcn.data.encoding import Encoding
 from hgcn.data.graph import Graph
 from hgcn.data.sparse import stack_rows
+from hgcn.data.table import FeatureTable, stack_tables
 from hgcn.errors import GraphError
 
 
@@ -27,7 +29,9 @@ def combine(graphs: Sequence[Graph], name: str = "graph") -> Graph:
         raise GraphError("Expected at least one graph, got an empty list.")
     first = graphs[0]
     for at, graph in enumerate(graphs):
-        for field in ("directed", "num_features", "feature_names", "class_names"):
+        # Of tables only the columns must be alike: categories may differ from graph to graph.
+        names = () if _tables(graphs) else ("num_features", "feature_names")
+        for field in ("directed", "class_names", *names):
             if getattr(graph, field) != getattr(first, field):
                 raise GraphError(
                     f"Expected graphs alike, got `{field}` {getattr(first, field)} in graph 0 and "
@@ -38,14 +42,19 @@ def combine(graphs: Sequence[Graph], name: str = "graph") -> Graph:
                 raise GraphError(
                     f"Expected all graphs or none to have `{field}`, got it in some only."
                 )
+        if graph.links is not None:
+            raise GraphError(
+                "Expected many graphs to be split by whole graphs, got one with a split of its "
+                "own pairs."
+            )
     starts = np.cumsum([0, *(graph.num_nodes for graph in graphs)])
     groups = [graph.graph_ids for graph in graphs]
-    features = [graph.x for graph in graphs if graph.x is not None]
+    features = _features(graphs)
     shifts = np.cumsum([0, *(graph.num_graphs for graph in graphs)])
     return Graph(
         torch.cat([g.edge_index + int(s) for g, s in zip(graphs, starts, strict=False)], dim=1),
         int(starts[-1]),
-        x=stack_rows(features) if features else None,
+        **features,
         y=_cat([graph.y for graph in graphs]),
         edge_weight=_cat([graph.edge_weight for graph in graphs]),
         directed=first.directed,
@@ -56,7 +65,6 @@ def combine(graphs: Sequence[Graph], name: str = "graph") -> Graph:
                 for g, ids, shift in zip(graphs, groups, shifts, strict=False)
             ]
         ),
-        feature_names=first.feature_names,
         class_names=first.class_names,
         columns={
             key: np.concatenate([graph.columns[key] for graph in graphs])
@@ -68,6 +76,24 @@ def combine(graphs: Sequence[Graph], name: str = "graph") -> Graph:
         name=name,
         notes=tuple(dict.fromkeys(note for graph in graphs for note in graph.notes)),
     )
+
+
+def _tables(graphs: Sequence[Graph]) -> list[FeatureTable]:
+    """The tables of all graphs; none if a graph lacks one, or has other columns."""
+    tables = [graph.table for graph in graphs if graph.table is not None]
+    columns = {tuple(sorted(table.data.columns)) for table in tables}
+    return tables if len(tables) == len(graphs) and len(columns) == 1 else []
+
+
+def _features(graphs: Sequence[Graph]) -> dict[str, Any]:
+    """Features of all graphs, one below the other; those from tables are encoded anew."""
+    tables = _tables(graphs)
+    if tables:
+        table = stack_tables(tables)
+        encoding = Encoding.fit(table)
+        return {"x": encoding(table), "feature_names": encoding.names, "table": table}
+    x = [graph.x for graph in graphs if graph.x is not None]
+    return {"x": stack_rows(x) if x else None, "feature_names": graphs[0].feature_names}
 
 
 def _cat(tensors: Sequence[Tensor | None]) -> Tensor | None:

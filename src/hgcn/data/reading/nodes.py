@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from hgcn.data.graph import Graph
 from hgcn.data.pairs import Ints
 from hgcn.data.reading.arrays import ARRAY_ENDINGS, load_array
+from hgcn.data.reading.dataframes import is_dataframe, open_dataframe
 from hgcn.data.reading.edges import Edges
 from hgcn.data.reading.ids import factorise, first_repeat, positions, same_kind, tidy
 from hgcn.data.reading.tables import TABLE_ENDINGS, Frame, Table, is_table, read_table
@@ -39,6 +41,13 @@ class Keyed:
         }
         return replace(self, columns=tuple(name for name in self.columns if name not in used))
 
+    def pick(self, names: Sequence[str], what: str, hint: str = "") -> Keyed:
+        """This table with some columns only; one that it has not is an error with a near miss."""
+        for name in names:
+            if name not in self.columns:
+                raise DataError(one_of(what, name, self.columns) + f" ({self.frame.path}){hint}")
+        return replace(self, columns=tuple(names))
+
 
 @dataclass(frozen=True)
 class RowValues:
@@ -66,10 +75,25 @@ def keyed(frame: Frame) -> Keyed:
     return Keyed(frame, ids, tuple(others))
 
 
-def open_table(table: Table | str | Path) -> Keyed:
-    """A table of nodes from a file."""
+def open_table(table: Any, name: str) -> Keyed:
+    """A table of nodes from a file or a DataFrame; ``name`` is that of a DataFrame, for errors."""
+    if is_dataframe(table):
+        return keyed(open_dataframe(table, name))
     table = table if isinstance(table, Table) else Table(table)
     return keyed(read_table(table, lambda top: True))
+
+
+def graph_table(graph: Graph) -> Keyed:
+    """The ids and columns of a graph as a table of nodes."""
+    import polars as pl
+
+    def series(values: np.ndarray) -> pl.Series:
+        return pl.Series(values.tolist() if values.dtype.kind in "UTO" else values)
+
+    names = {name: series(values) for name, values in graph.columns.items() if name != "id"}
+    data = pl.DataFrame({"id": series(graph.ids), **names})
+    frame = Frame(data, "the graph", lambda row: f"node {graph.ids[row]}")
+    return Keyed(frame, data["id"], tuple(names))
 
 
 def open_values(value: Any, nodes: Keyed | None, what: str) -> Keyed | RowValues | None:
@@ -80,6 +104,8 @@ def open_values(value: Any, nodes: Keyed | None, what: str) -> Keyed | RowValues
         return _columns(value, nodes, what)
     if isinstance(value, str) and nodes is not None and value in nodes.columns:
         return _columns([value], nodes, what)
+    if is_dataframe(value):
+        return open_table(value, f"`{what}`")
     if isinstance(value, str | Path | Table):
         return _open_file(value, nodes, what)
     return RowValues(value, f"`{what}`")
@@ -87,7 +113,7 @@ def open_values(value: Any, nodes: Keyed | None, what: str) -> Keyed | RowValues
 
 def _open_file(value: str | Path | Table, nodes: Keyed | None, what: str) -> Keyed | RowValues:
     if isinstance(value, Table) or is_table(Path(value)):
-        return open_table(value)
+        return open_table(value, f"`{what}`")
     if Path(value).suffix in ARRAY_ENDINGS:
         return RowValues(load_array(Path(value)), str(value))
     endings = ", ".join((*ARRAY_ENDINGS, *TABLE_ENDINGS))
@@ -104,10 +130,7 @@ def _columns(names: Sequence[str], nodes: Keyed | None, what: str) -> Keyed:
         raise DataError(
             f"Expected a table of nodes (nodes=) with the columns named as `{what}`, got none."
         )
-    for name in names:
-        if name not in nodes.columns:
-            raise DataError(one_of(what, name, nodes.columns) + f" ({nodes.frame.path})")
-    return replace(nodes, columns=tuple(names))
+    return nodes.pick(names, what)
 
 
 def number_nodes(
@@ -205,15 +228,17 @@ def _check_order(table: Keyed, ids: pl.Series, edges: Edges) -> None:
             )
 
 
-def missing_ids(missing: pl.Series, path: str, what: str, edges: Edges) -> None:
+def missing_ids(missing: pl.Series, path: str, what: str, edges: Edges | None) -> None:
     """Refuse nodes without a value, and give the location of the first one in the edges."""
     import polars as pl
 
     named = ", ".join(str(value) for value in missing.head(3))
     more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-    ends = (edges.ids.cast(pl.String) == str(missing[0])).arg_max() or 0
-    found = len(edges.ids) and str(edges.ids[ends]) == str(missing[0])
-    where = f" ({edges.location_of_end(ends)})" if found else ""
+    where = ""
+    if edges is not None and len(edges.ids):
+        ends = (edges.ids.cast(pl.String) == str(missing[0])).arg_max() or 0
+        if str(edges.ids[ends]) == str(missing[0]):
+            where = f" ({edges.location_of_end(ends)})"
     raise DataError(
         f"Expected {what} for each node in {path}, got none for {named}{more}{where}. "
         "Add them there, or remove their edges. Are ids written the same way in both?"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,18 @@ from typing import Any
 import numpy as np
 from torch import Tensor
 
+from hgcn.data.encoding import Encoding
 from hgcn.data.graph import Graph
-from hgcn.data.pyg import is_from, is_pyg
-from hgcn.data.reading.assemble import Opened, assemble, with_rows
-from hgcn.data.reading.edges import edges_from_arrays, edges_from_matrix, edges_from_table
-from hgcn.data.reading.folder import folder_fields
+from hgcn.data.pyg import is_from, is_link_split, is_pyg, joined_pyg, pairs_of_pyg
+from hgcn.data.reading.assemble import Given, Opened, assemble, with_values
+from hgcn.data.reading.dataframes import is_dataframe, open_dataframe
+from hgcn.data.reading.edges import (
+    edges_from_arrays,
+    edges_from_frame,
+    edges_from_matrix,
+    edges_from_table,
+)
+from hgcn.data.reading.folder import folder_fields, json_split_fields
 from hgcn.data.reading.many import combine
 from hgcn.data.reading.networks import NETWORK_ENDINGS, load_network, open_network
 from hgcn.data.reading.nodes import keyed
@@ -21,15 +29,21 @@ from hgcn.data.reading.tables import TABLE_ENDINGS, Table
 from hgcn.errors import DataError
 
 
-def read(
+def read(  # noqa: PLR0913
     source: Any,
     *,
-    nodes: Table | str | Path | None = None,
+    nodes: Any = None,
     features: Any = None,
+    feature_columns: str | Sequence[str] | None = None,
+    drop: str | Sequence[str] | None = None,
+    text: str | Sequence[str] | None = None,
+    date_parts: bool = False,
     labels: Any = None,
     graph_ids: Any = None,
+    split: Any = None,
     directed: bool | None = None,
     name: str | None = None,
+    encoding: Encoding | None = None,
 ) -> Graph:
     r"""Read a graph, check it, and say in its ``notes`` what was cleaned.
 
@@ -45,44 +59,81 @@ def read(
     Args:
         source: an edge list (``.csv``, ``.tsv``, ``.txt``, ``.parquet``, or a :class:`Table` if
             the path alone does not say enough), a folder with an ``edges.csv``, a GraphML, GML or
-            JSON (node-link) file, a NetworkX graph, a SciPy sparse adjacency matrix, a PyG
-            ``Data``, an ``edge_index`` of shape ``[2, E]``, a tuple of two or three arrays (ids of
-            sources, ids of targets, weights), or a list of such sources: many graphs at once.
-        nodes: a table of nodes, its first column the id. Columns that are neither features nor
-            labels nor graph ids are kept in ``columns``.
+            JSON (node-link) file, a NetworkX graph, a SciPy sparse adjacency matrix, a pandas or
+            polars DataFrame of edges, a PyG ``Data`` or the three of ``RandomLinkSplit``, an
+            ``edge_index`` of shape ``[2, E]``, a tuple of two or three arrays (ids of sources, ids
+            of targets, weights), or a list of such sources: many graphs at once.
+        nodes: a table of nodes, a file or a DataFrame, its first column the id. Columns that are
+            neither features nor labels nor graph ids are kept in ``columns``.
         features: columns of ``nodes``, or a table of which every other column is a feature, or
             numbers in rows: an ``.npy`` or ``.npz`` file, an array, a tensor, a sparse matrix.
+        feature_columns: the columns of that table, or of the nodes of the source, to use as
+            features: a list, or names with commas between.
+        drop: the columns not to use.
+        text: columns whose words are hashed to features.
+        date_parts: whether dates give year, month, day, weekday and hour too.
         labels: a column of ``nodes``, a table of ids and classes, or an array or ``.npy`` file.
         graph_ids: the graph of each node, in the same forms as labels.
+        split: parts of your own: a column of ``nodes`` that says train, val or test; a table of ids
+            or of pairs with a column ``part``; a ``split.json``; a folder with ``val.csv`` and
+            ``test.csv`` of pairs; a dictionary of masks, numbers of nodes, or pairs ``[2, M]``.
         directed: whether direction means something. If not given, the source tells (PyG, NetworkX)
             or the graph is undirected.
         name: a name for the graph; that of the file or folder if not given.
+        encoding: how columns become features, learnt before; for graphs like the one it is from.
 
     Raises:
         DataError: with the file and the line, if something cannot be read as a graph.
     """
-    given = {"nodes": nodes, "features": features, "labels": labels, "graph_ids": graph_ids}
+    given = Given(
+        nodes, features, column_names(feature_columns), column_names(drop), column_names(text),
+        date_parts, labels, graph_ids, split, encoding,
+    )  # fmt: skip
+    if is_link_split(source):
+        given = replace(given, split=pairs_of_pyg(source)) if split is None else given
+        source = joined_pyg(source)
     if isinstance(source, list):
-        if any(value is not None for value in given.values()):
+        if not replace(given, encoding=None).is_empty:
             raise DataError(
                 "Expected a list of graphs to bring its own nodes, features, labels and graph ids. "
                 "Read each graph by itself, then the list of them."
             )
-        return combine([read(one, directed=directed) for one in source], name or "graph")
+        graphs = [read(one, directed=directed, encoding=encoding) for one in source]
+        return combine(graphs, name or "graph")
+    parts: Path | None = None
+    if isinstance(split, str | Path) and Path(split).suffix.lower() == ".json":
+        parts, given = Path(split), replace(given, split=None)
     if isinstance(source, str | Path) and Path(source).is_dir():
         folder = Path(source)
         fields = folder_fields(folder, given=given, directed=directed)
-        return Graph(**fields, name=name or folder.resolve().name)
-    if isinstance(source, Graph) or is_pyg(source):
-        own = {} if directed is None else {"directed": directed}
-        complete = Graph.from_pyg(source, **own) if is_pyg(source) else source
-        if directed not in (None, complete.directed):
-            raise DataError(
-                f"Expected `directed` to be {complete.directed}, as in the graph given."
-            )
-        graph = with_rows(complete, given)
-        return graph.replace(name=name or graph.name)
-    return Graph(**assemble(_open(source), given, directed), name=name or _name(source))
+        graph = Graph(**fields, name=name or folder.resolve().name)
+    elif isinstance(source, Graph) or is_pyg(source):
+        graph = _complete(source, given, directed)
+        graph = graph.replace(name=name) if name else graph
+    else:
+        graph = Graph(**assemble(_open(source), given, directed), name=name or _name(source))
+    if parts is None:
+        return graph
+    known = {"ids": graph.ids, "graph_ids": graph.graph_ids, "columns": graph.columns}
+    return graph.replace(**json_split_fields(parts, known))
+
+
+def column_names(names: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Names of columns: a list, or text with commas between them."""
+    if names is None:
+        return ()
+    found = names.split(",") if isinstance(names, str) else names
+    return tuple(name.strip() for name in found if name.strip())
+
+
+def _complete(source: Any, given: Given, directed: bool | None) -> Graph:
+    own = {} if directed is None else {"directed": directed}
+    graph = Graph.from_pyg(source, **own) if is_pyg(source) else source
+    if directed not in (None, graph.directed):
+        raise DataError(f"Expected `directed` to be {graph.directed}, as in the graph given.")
+    if given.encoding is not None and graph.table is None:
+        given = replace(given, encoding=None)  # it has no columns, or features of its own
+    return graph if given.is_empty else with_values(graph, given)
 
 
 def _name(source: Any) -> str:
@@ -98,6 +149,13 @@ def _open(source: Any) -> Opened:
         source = Table(path)
     if isinstance(source, Table):
         return Opened(edges_from_table(source))
+    return _open_object(source)
+
+
+def _open_object(source: Any) -> Opened:
+    if is_dataframe(source):
+        frame = open_dataframe(source, "the edges")
+        return Opened(edges_from_frame(frame, Table("", header=True)))
     if is_from("networkx", "Graph", source):
         return _open_network(source, "the graph")
     if hasattr(source, "tocoo"):
@@ -109,8 +167,8 @@ def _open(source: Any) -> Opened:
         return Opened(replace(edges_from_arrays(*source), numbered=True))
     raise DataError(
         f"Expected a graph: a file ({', '.join((*TABLE_ENDINGS, *NETWORK_ENDINGS))}), a folder, a "
-        "NetworkX graph, a SciPy sparse matrix, a PyG Data, an edge_index of shape [2, E] or a "
-        f"tuple of arrays, got {type(source).__name__}."
+        "NetworkX graph, a SciPy sparse matrix, a DataFrame, a PyG Data, an edge_index of shape "
+        f"[2, E] or a tuple of arrays, got {type(source).__name__}."
     )
 
 

@@ -14,6 +14,7 @@ from hgcn.data.splits.links import (
     check_links,
     links_by_graph,
     links_of_one_graph,
+    own_links,
 )
 from hgcn.data.splits.nodes import (
     TEST,
@@ -38,10 +39,21 @@ RATIOS = (0.70, 0.15, 0.15)
 """The shares of training, validation and test, where neither caller nor graph has others."""
 
 
+LINK_SHARES = (0.05, 0.10)
+"""The usual shares of the edges for validation and test."""
+
+
 def split_links(
-    graph: Any, *, val: float = 0.05, test: float = 0.10, seed: int = 0, protocol: str = "clean"
+    graph: Any,
+    *,
+    val: float | None = None,
+    test: float | None = None,
+    seed: int = 0,
+    protocol: str = "clean",
 ) -> LinkSplit:
     """Split edges for link prediction.
+
+    Without shares the graph's own split is taken, if it has one (``graph.links``).
 
     In one graph, edges are drawn at random: a share ``val`` for validation, a share ``test`` for
     the test, and the rest both for training and for messages in all three parts. An edge and its
@@ -67,13 +79,22 @@ def split_links(
 
     Args:
         graph: a graph, or anything that :func:`hgcn.data.as_graph` takes.
-        val, test: shares of the edges.
+        val, test: shares of the edges; 5 % and 10 % if one is given, or the graph has no split.
         seed: equal seeds give equal splits.
         protocol: ``"clean"``, or ``"legacy"`` for the split of the reference implementation.
     """
     graph = as_graph(graph)
+    own = graph.links is not None and val is None and test is None
+    val, test = (
+        usual if share is None else share
+        for share, usual in zip((val, test), LINK_SHARES, strict=True)
+    )
     shares = (1 - val - test, val, test)
     _check_request(protocol, shares, "`val` and `test`")
+    if own:
+        split = own_links(graph, np.random.default_rng(seed))
+        check_links(split, graph.num_nodes)
+        return split
     if protocol == "legacy":
         return legacy_links(graph, shares[1:], seed)
     draw = links_by_graph if graph.num_graphs > 1 else links_of_one_graph

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from hgcn.data.graph import Graph
-from hgcn.data.pairs import Ints, find, keys, pairs_at
+from hgcn.data.pairs import Ints, distinct, find, keys, pairs_at
 from hgcn.data.splits.negatives import NonEdges
 from hgcn.data.splits.nodes import (
     FAULT,
@@ -130,6 +130,83 @@ def links_by_graph(
     return LinkSplit(train, val, test, "clean", inductive=True, non_edges=samplers[TRAIN])
 
 
+def own_links(graph: Graph, generator: np.random.Generator) -> LinkSplit:
+    """The split that came with the graph: ``graph.links``.
+
+    Training edges are all that are in no other part, if none are given; messages are the training
+    edges. Negatives that are not given are drawn.
+    """
+    if graph.num_graphs > 1:
+        raise GraphError(
+            f"Expected one graph for a split of its pairs, got {graph.num_graphs} of them."
+        )
+    given, edges, n = graph.links or {}, _EdgePairs(graph), graph.num_nodes
+    empty = torch.empty(2, 0, dtype=torch.long)
+
+    def tidy(pairs: Tensor) -> Tensor:
+        return pairs_at(distinct(keys(pairs, n, unordered=not graph.directed)), n)
+
+    asked = {part: tidy(given.get(part, empty)) for part in PARTS[1:]}
+    held_out = torch.isin(
+        edges.keys, torch.cat([keys(pairs, n, unordered=True) for pairs in asked.values()])
+    )
+    train = tidy(given["train"]) if "train" in given else edges.among(~held_out)
+    _check_own({"train": train, **asked}, graph)
+    shown = torch.isin(edges.keys, keys(train, n, unordered=True)) & ~held_out
+    usual = edges.messages(shown)
+    every = torch.cat((graph.pairs(), train, *asked.values()), dim=1)
+    free = NonEdges(every, n, directed=graph.directed)
+    lacking = [part for part in PARTS[1:] if f"{part}_negatives" not in given]
+    sizes = [asked[part].shape[1] for part in lacking]
+    drawn = torch.split(free.distinct(torch.tensor([sum(sizes)]), generator), sizes, dim=1)
+    negatives = {part: given.get(f"{part}_negatives") for part in PARTS} | dict(
+        zip(lacking, drawn, strict=True)
+    )
+    parts = {}
+    for part, positives in {"train": train, **asked}.items():
+        messages = given.get(f"{part}_messages")
+        own = usual if messages is None else edges.with_weights(messages)
+        parts[part] = LinkPart(*own, positives, None if part == "train" else negatives[part])
+    return LinkSplit(
+        **parts,
+        protocol="clean",
+        inductive=False,
+        non_edges=NonEdges(train, n, directed=graph.directed),
+    )
+
+
+def _check_own(parts: dict[str, Tensor], graph: Graph) -> None:
+    """Refuse a split of the user's own that shows what is to be predicted, or predicts nothing."""
+    n, seen = graph.num_nodes, torch.empty(0, dtype=torch.long)
+    for name, pairs in parts.items():
+        if bool((pairs[0] == pairs[1]).any()):
+            raise GraphError(f"Expected pairs of different nodes in {name!r}, got a self-loop.")
+        if name != "test" and not pairs.numel():
+            raise GraphError(f"Expected pairs to predict in the {name} part, got none.")
+        key = keys(pairs, n, unordered=True)
+        twice = torch.isin(key, seen).nonzero()
+        if len(twice):
+            first, second = (graph.ids[int(end)] for end in pairs[:, int(twice[0])])
+            raise GraphError(
+                f"Expected each pair in one part of the split, got {first} and {second} in "
+                f"{name!r} and in an earlier one. Undirected pairs count once: PyG's "
+                "RandomLinkSplit needs is_undirected=True."
+            )
+        seen = torch.cat((seen, key))
+    for name in PARTS:
+        messages = (graph.links or {}).get(f"{name}_messages")
+        if messages is None:
+            continue
+        shown = keys(messages, n, unordered=True)
+        # The test may be shown the edges of validation, as PyG does it.
+        for hidden in PARTS[1:] if name != "test" else PARTS[2:]:
+            if bool(torch.isin(keys(parts[hidden], n, unordered=True), shown).any()):
+                raise GraphError(
+                    f"Expected pairs of the {hidden} part not to be shown in the {name} part, got "
+                    "some among its messages."
+                )
+
+
 def check_links(split: LinkSplit, num_nodes: int) -> None:
     """Refuse a split that shows an edge which is to be predicted, however the split was made."""
 
@@ -218,3 +295,12 @@ class _EdgePairs:
             columns &= nodes[self.graph.edge_index[0]]
         weight = self.graph.edge_weight
         return self.graph.edge_index[:, columns], None if weight is None else weight[columns]
+
+    def with_weights(self, edges: Tensor) -> tuple[Tensor, Tensor | None]:
+        """Edges of the user's own, and the weights that the graph has for them; others weigh 1."""
+        graph = self.graph
+        if graph.edge_weight is None:
+            return edges, None
+        known, order = keys(graph.edge_index, graph.num_nodes).sort()
+        position, found = find(known, keys(edges, graph.num_nodes))
+        return edges, torch.where(found, graph.edge_weight[order[position]], 1.0)
