@@ -190,7 +190,9 @@ def _each(job, items, begin):
 
 def check_reason(error):
     """A refusal says in a sentence what is wrong."""
-    assert re.match("(Expected|There is|In |The ).{10,}", str(error), re.DOTALL), str(error)
+    assert re.match(
+        "(Expected|There is|In |The |Training diverged).{10,}", str(error), re.DOTALL
+    ), str(error)
 
 
 class Case:
