@@ -1,4 +1,5 @@
 import os
+import signal
 
 import pytest
 import torch
@@ -11,6 +12,10 @@ settings.register_profile("hgcn", deadline=None)
 # The same examples on every run: a change is never blamed for another one's unlucky draw.
 settings.register_profile("hgcn-ci", settings.get_profile("hgcn"), derandomize=True)
 settings.load_profile("hgcn-ci" if os.environ.get("CI") else "hgcn")
+
+
+# Tests that were started in the background ignore Ctrl-C, and so would the processes they start.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -185,7 +185,7 @@ def test_settings_of_another_run(name, run, capsys):
     kept = [line for line in lines if not line.startswith((f"{name} =", f"# {name} ="))]
     (run / CONFIG).write_text("\n".join([*kept, f"{name} = {SETTINGS[name]}"]) + "\n")
     loads = check(run, capsys)
-    assert loads == (name in ("lr", "source", "features", "device", "select"))
+    assert loads == (name in ("source", "features", "device", "select"))
     if name in ("source", "features"):
         assert main(["evaluate", str(run)]) == 2
         assert "/dev/zero" in capsys.readouterr().err

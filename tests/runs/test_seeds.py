@@ -280,6 +280,10 @@ def wait_until(condition, seconds=120.0):
         time.sleep(0.05)
 
 
+def stored_epoch(state):
+    return read_tree(state)["state"]["epoch"]
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="children are found in /proc")
 def test_processes_end_when_the_one_that_started_them_is_killed_or_interrupted(tmp_path):
     write_files(tmp_path, tree())
@@ -295,8 +299,7 @@ def test_processes_end_when_the_one_that_started_them_is_killed_or_interrupted(t
         running = subprocess.Popen(words, cwd=tmp_path, env=environment, text=True,
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                                    start_new_session=True)  # fmt: skip
-        before = state.stat().st_mtime_ns if state.exists() else 0
-        wait_until(lambda before=before: state.exists() and state.stat().st_mtime_ns > before, 300)
+        wait_until(lambda epoch=epoch: state.exists() and stored_epoch(state) > epoch, 300)
         started = children(running.pid)
         assert started
         send(running.pid, number)
@@ -304,7 +307,7 @@ def test_processes_end_when_the_one_that_started_them_is_killed_or_interrupted(t
         assert (running.returncode, out) == (code, "")
         wait_until(lambda started=started: not any(map(alive, started)), 20)
         # Each of them goes on from where the one before was stopped.
-        stored = read_tree(state)["state"]["epoch"]
+        stored = stored_epoch(state)
         assert stored > epoch
         epoch = stored
     # On a slow machine there are lines of progress before.

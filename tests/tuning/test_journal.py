@@ -11,6 +11,8 @@ import pytest
 
 from hgcn.errors import RunError
 from hgcn.tuning.journal import Journal
+from hgcn.tuning.search import search
+from small_graphs import tree
 
 HOLD = """if True:
     import sys, time
@@ -107,3 +109,17 @@ def test_a_journal_knows_whether_another_process_uses_it(tmp_path):
     assert not Journal(tmp_path / "journal.log").alone
     del first
     assert Journal(tmp_path / "journal.log").alone
+
+
+@pytest.mark.parametrize("changed", ["study_ix", "op_cope", "user_attx"])
+def test_a_changed_journal_is_refused(changed, tmp_path):
+    """A line may still be JSON, and yet lack what Optuna looks for."""
+    path = tmp_path / "journal.log"
+    quick = {"task": "node", "trials": 1, "epochs": 2, "dim": 2, "space": {"lr": [0.01, 0.02]}}
+    search(tree(30), storage=path, **quick)
+    whole = path.read_text()
+    right = {"study_ix": "study_id", "op_cope": "op_code", "user_attx": "user_attr"}[changed]
+    assert right in whole
+    path.write_text(whole.replace(f'"{right}"', f'"{changed}"'))
+    with pytest.raises(RunError, match=r"journal\.log.* damaged or foreign"):
+        search(tree(30), storage=path, **quick)

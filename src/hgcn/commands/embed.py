@@ -18,7 +18,7 @@ examples:
   hgcn embed runs/cora -o cora.parquet
   hgcn embed runs/cora -o disk.csv --coordinates ball
   hgcn embed runs/cora -o new.parquet --graph edges.csv --features nodes.csv
-  hgcn embed runs/cora -o new.parquet --graph bigger.csv --features nodes.csv --only-new
+  hgcn embed runs/cora -o new.csv --graph bigger.csv --features x.csv --only-new
 
 A row for each node: its id, then z0, z1, ...
 """

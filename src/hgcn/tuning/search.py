@@ -18,7 +18,7 @@ from hgcn.settings import Settings
 from hgcn.training.problem import choose, task_of
 from hgcn.training.source import load_graph, reading_options
 from hgcn.tuning.space import SearchSpace, make_space
-from hgcn.tuning.study import Plan, count_finished, interrupted, places, values_of
+from hgcn.tuning.study import Plan, count_finished, interrupted, places, understood, values_of
 from hgcn.tuning.trial import Trials, run_trials
 
 if TYPE_CHECKING:
@@ -98,10 +98,12 @@ def search(
     plan = _plan(data, seeds, space, name, settings)
     with _storage(storage, processes) as where, _quiet():
         plan = plan.at(where)
-        study = plan.study()
-        _check_same(study, plan)
+        with understood(plan.where):
+            study = plan.study()
+            _check_same(study, plan)
         stopped = run_trials(plan, study, trials, processes, on_trial)
-        return _result(study, plan, stopped)
+        with understood(plan.where):
+            return _result(study, plan, stopped)
 
 
 def _plan(

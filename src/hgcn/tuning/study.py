@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
@@ -12,7 +13,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from hgcn.config import Config
 from hgcn.data.graph import Graph
-from hgcn.errors import ConfigError, RunError
+from hgcn.errors import ConfigError, HGCNError, RunError
 from hgcn.tuning.journal import Journal
 from hgcn.tuning.space import SearchSpace
 
@@ -143,6 +144,27 @@ def _storage(where: str | None) -> tuple[optuna.storages.BaseStorage, bool]:
         reason = str(error).splitlines()[0]
         raise RunError(
             f"Expected a database at {_without_password(where)}, but: {reason}"
+        ) from error
+
+
+@contextmanager
+def understood(where: str | None) -> Iterator[None]:
+    """Refuse a journal that was changed: Optuna takes each line of it at its word."""
+    try:
+        yield
+    except (
+        ArithmeticError,
+        AssertionError,
+        AttributeError,
+        LookupError,
+        TypeError,
+        ValueError,
+    ) as error:
+        if isinstance(error, HGCNError) or where is None or "://" in where:
+            raise
+        raise RunError(
+            f"Expected the journal of a search in {where}, got a damaged or foreign one "
+            f"({type(error).__name__}: {error}). Choose another file."
         ) from error
 
 
