@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, Self
 
@@ -66,9 +66,17 @@ class Number:
     marked: bool
 
     @classmethod
-    def fit(cls, column: pl.Series, table: FeatureTable, location: Location) -> Number:
+    def fit(cls, column: pl.Series, table: FeatureTable, location: Location) -> Self:
         """Learn the mean, and whether values are missing."""
-        return cls(column.name, *_mean(_numbers(column, location)))
+        values = cls.read(column, location)
+        there = values[~np.isnan(values)]
+        mean = float(there.mean()) if len(there) else 0.0
+        return cls(column.name, mean, len(there) < len(values))
+
+    @staticmethod
+    def read(column: pl.Series, location: Location) -> Doubles:
+        """The column as numbers, with NaN for what is missing."""
+        return _numbers(column, location)
 
     def titles(self) -> list[str]:
         """The column, and perhaps the mark of missing values."""
@@ -76,7 +84,10 @@ class Number:
 
     def encode(self, column: pl.Series, location: Location) -> Doubles:
         """The numbers and the mark."""
-        return _filled(_numbers(column, location), self.mean, self.marked)
+        values = self.read(column, location)
+        missing = np.isnan(values)
+        filled = np.where(missing, self.mean, values)
+        return np.stack((filled, missing), axis=1) if self.marked else filled[:, None]
 
     def strange(self, column: pl.Series) -> Iterator[str]:
         """Missing values, if none were missing before."""
@@ -84,38 +95,34 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Date:
+class Date(Number):
     """Days since 1970 and, on request, parts of the date; a missing date is the mean."""
 
     kind: ClassVar[str] = "date"
-    gap: ClassVar[str] = "the mean, marked in an own column"
-    name: str
-    mean: float
-    marked: bool
-    parts: bool
+    parts: bool = False
 
     @classmethod
-    def fit(cls, column: pl.Series, table: FeatureTable, location: Location) -> Date:
+    def fit(cls, column: pl.Series, table: FeatureTable, location: Location) -> Self:
         """Learn the mean, and whether values are missing."""
-        return cls(column.name, *_mean(_days(column, location)), table.date_parts)
+        return replace(super().fit(column, table, location), parts=table.date_parts)
+
+    @staticmethod
+    def read(column: pl.Series, location: Location) -> Doubles:
+        """The column as days, with NaN for what is missing."""
+        return _days(column, location)
 
     def titles(self) -> list[str]:
         """The column, the mark of missing values, and the parts."""
-        parts = [f"{self.name} {part}" for part in PARTS]
-        return [self.name, *[f"{self.name} missing"] * self.marked, *parts * self.parts]
+        return super().titles() + [f"{self.name} {part}" for part in PARTS] * self.parts
 
     def encode(self, column: pl.Series, location: Location) -> Doubles:
         """The days, the mark and the parts."""
-        block = _filled(_days(column, location), self.mean, self.marked)
+        block = super().encode(column, location)
         if not self.parts:
             return block
         moments = [EPOCH + timedelta(days=day) for day in block[:, 0].tolist()]
         parts = [[m.year, m.month, m.day, m.isoweekday(), m.hour] for m in moments]
         return np.concatenate((block, np.array(parts, float).reshape(-1, len(PARTS))), axis=1)
-
-    def strange(self, column: pl.Series) -> Iterator[str]:
-        """Missing values, if none were missing before."""
-        yield from _strange_gaps(self.name, column, self.marked, "the mean")
 
 
 @dataclass(frozen=True)
@@ -290,18 +297,6 @@ def _refuse(column: pl.Series, wrong: NDArray[np.bool_], location: Location, wha
             f"Expected {what} in the column {column.name!r}, got {column[row]!r} "
             f"({location(row)}). Leave the cell empty if the value is missing."
         )
-
-
-def _mean(values: Doubles) -> tuple[float, bool]:
-    """The mean of what is there, and whether something is missing."""
-    there = values[~np.isnan(values)]
-    return float(there.mean()) if len(there) else 0.0, len(there) < len(values)
-
-
-def _filled(values: Doubles, mean: float, marked: bool) -> Doubles:
-    missing = np.isnan(values)
-    filled = np.where(missing, mean, values)
-    return np.stack((filled, missing), axis=1) if marked else filled[:, None]
 
 
 def _strange_gaps(name: str, column: pl.Series, marked: bool, instead: str) -> Iterator[str]:

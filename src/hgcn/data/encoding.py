@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hgcn.data.columns import KINDS, Column, Date, Location, Number, Words, kind_of
+from hgcn.data.columns import KINDS, Column, Location, Number, Words, kind_of
 from hgcn.data.sparse import as_features
 from hgcn.data.table import FeatureTable
 from hgcn.errors import DataError
@@ -71,7 +71,7 @@ class Encoding:
         blocks = []
         for column in self.columns:
             block = column.encode(table.data.get_column(column.name), location)
-            if sparse and isinstance(column, Number | Date):
+            if sparse and isinstance(column, Number):
                 block[:, 0] -= column.mean
             blocks.append(block)
         if not sparse:
