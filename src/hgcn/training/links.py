@@ -32,11 +32,20 @@ TEST_SHARE = 0.10
 
 @dataclass(frozen=True, eq=False)
 class LinkBatch:
-    """The input of one step, and the pairs to predict: with an edge, and without."""
+    """The input of one step, and the pairs to predict: with an edge, and without.
+
+    ``facts`` are what the nodes of all these pairs have in common on the edges of the input.
+    """
 
     seen: Input
     positives: Tensor
     negatives: Tensor
+    facts: Tensor | None = None
+
+    @property
+    def pairs(self) -> Tensor:
+        """All pairs to predict."""
+        return torch.cat((self.positives, self.negatives), dim=1)
 
 
 @final
@@ -51,6 +60,7 @@ class LinkTask(Task):
 
     scores: ClassVar[Mapping[str, Score]] = LINK_SCORES
     colour = "depth"
+    structured = True
     search_start: ClassVar[Mapping[str, Any]] = {
         "layers": 1, "attention": False, "aggregation": "origin", "lr": 0.02, "dropout": 0.2,
         "feature_dropout": 0.5, "hidden_share": 0.5, "trainable_decoder": True,
@@ -109,6 +119,7 @@ class LinkTask(Task):
         self._inputs: dict[str, Input] = {}
         self._numbers: dict[str, Tensor | None] = {}
         self._pairs: dict[str, tuple[Tensor, Tensor]] = {}
+        self._part_facts: dict[str, Tensor | None] = {}
         for name in PARTS:
             self._prepare(name, getattr(split, name))
         units = _units(split.train)
@@ -148,7 +159,11 @@ class LinkTask(Task):
             positives = positives[:, hidden[self._unit_of_positive]]
         count = max(1, round(config.negatives * positives.shape[1]))
         negatives = self._numbered("train", self.parts.sample_negatives(count, generator))
-        yield LinkBatch(seen, positives, negatives)
+        batch = LinkBatch(seen, positives, negatives)
+        yield replace(batch, facts=self._facts(batch.pairs, seen))
+
+    def _facts(self, pairs: Tensor, seen: Input) -> Tensor | None:
+        return self.predictor.facts(pairs, seen.edge_index, seen.edge_weight, len(seen.x))
 
     def _without(self, hidden: Tensor) -> Input:
         """The training input without the messages of hidden edges."""
@@ -167,8 +182,9 @@ class LinkTask(Task):
     def loss(self, batch: LinkBatch) -> Tensor:
         """Mean cross-entropy of the edges, plus that of the other pairs."""
         seen, count = batch.seen, batch.positives.shape[1]
-        pairs = torch.cat((batch.positives, batch.negatives), dim=1)
-        logits = self.network(seen.x, seen.edge_index, seen.edge_weight, pairs=pairs)
+        logits = self.network(
+            seen.x, seen.edge_index, seen.edge_weight, pairs=batch.pairs, facts=batch.facts
+        )
         return (
             functional.softplus(-logits[:count]).mean() + functional.softplus(logits[count:]).mean()
         )
@@ -177,8 +193,11 @@ class LinkTask(Task):
     def outputs(self, part: str) -> tuple[Tensor, Tensor]:
         """Logits of the edges of a part, and of its fixed negatives."""
         positives, negatives = self._pairs[part]
+        pairs = torch.cat((positives, negatives), dim=1)
+        if part not in self._part_facts:
+            self._part_facts[part] = self._facts(pairs, self._inputs[part])
         z = self._embed(self._inputs[part])
-        logits = self.predictor.links(z, torch.cat((positives, negatives), dim=1))
+        logits = self.predictor.links(z, pairs, self._part_facts[part])
         return logits[: positives.shape[1]], logits[positives.shape[1] :]
 
     @classmethod

@@ -68,6 +68,7 @@ class Task(ABC):
     Attributes:
         scores: functions of two tensors of :meth:`outputs`; each can pick the best epoch.
         colour: the column by which pictures of embeddings are coloured.
+        structured: whether it predicts links, which may have a structural term.
         network: what :meth:`loss` calls: the predictor, or a wrapper of it, such as
             ``DistributedDataParallel``.
         warm_up: epochs at the start that train for something else and are not validated.
@@ -83,6 +84,7 @@ class Task(ABC):
 
     scores: ClassVar[Mapping[str, Score]]
     colour: ClassVar[str]
+    structured: ClassVar[bool] = False
     warm_up: int = 0
 
     def __init__(
