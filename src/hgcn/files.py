@@ -7,15 +7,29 @@ import hashlib
 import io
 import json
 import os
+import re
+import stat
 import tempfile
 from collections.abc import Iterator
+from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from hgcn.errors import RunError
 
 if TYPE_CHECKING:
     import polars as pl
+
+MOST_DEPTH = 100
+"""How deep JSON may be nested: no file of hgcn has 20 levels."""
+_NO_BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[^"\[\]{}]++', re.DOTALL)
+_KINDS = {
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFCHR: "a device",
+    stat.S_IFBLK: "a device",
+}
 
 
 @contextlib.contextmanager
@@ -79,12 +93,40 @@ def write_table(path: Path, table: pl.DataFrame) -> None:
         write_bytes(path, buffer.getvalue())
 
 
+def kind_of(path: Path) -> str | None:
+    """What is at a path if it is no regular file, such as "a pipe", which may have no end."""
+    mode = path.stat().st_mode
+    return None if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "something else")
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[IO[bytes]]:
+    """A regular file of a run, opened; an error if that, or reading it, cannot be done."""
+    try:
+        kind = kind_of(path)
+        if kind is not None:
+            raise RunError(f"Expected a regular file, got {kind} ({path}).")
+        with path.open("rb") as file:
+            yield file
+    except OSError as error:
+        raise RunError(f"Expected to read {path}, but: {error.strerror or error}.") from error
+
+
+def parse_json(content: bytes | str) -> Any:
+    """The value that JSON in UTF-8 stands for; a ValueError if it is none or nested too deep."""
+    text = content.decode() if isinstance(content, bytes) else content
+    steps = (1 if bracket in "[{" else -1 for bracket in _NO_BRACKETS.sub("", text))
+    if max(accumulate(steps), default=0) > MOST_DEPTH:
+        raise ValueError(f"it is nested more than {MOST_DEPTH} levels deep")
+    return json.loads(text)
+
+
 def read_json(path: Path) -> Any:
     """The content of a JSON file."""
+    with reading(path) as file:
+        content = file.read()
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise RunError(f"Expected to read {path}, but: {error.strerror}.") from error
+        return parse_json(content)
     except ValueError as error:
         raise RunError(f"Expected {path} to be JSON, got something else: {error}.") from error
 
@@ -99,8 +141,5 @@ def make_folder(path: Path) -> None:
 
 def checksum(path: Path) -> str:
     """SHA-256 of a file."""
-    try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError as error:
-        raise RunError(f"Expected to read {path}, but: {error.strerror}.") from error
+    with reading(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()

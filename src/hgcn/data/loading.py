@@ -7,6 +7,7 @@ from typing import Any
 
 from hgcn.data.datasets.table import DATASETS, load_dataset
 from hgcn.data.graph import Graph
+from hgcn.data.reading.bounds import STDIN
 from hgcn.data.reading.source import read
 from hgcn.errors import DataError
 from hgcn.text import one_of
@@ -22,7 +23,8 @@ def load(source: Any, **options: Any) -> Graph:
         Graph(3 nodes, 2 edges)
 
     Args:
-        source: a name, or anything that :func:`hgcn.data.read` takes.
+        source: a name, or anything that :func:`hgcn.data.read` takes, such as ``"-"``, an edge list
+            in CSV on standard input.
         options: other arguments of :func:`hgcn.data.read`, such as ``features`` and ``labels``;
             they win over what a data set brings.
     """
@@ -31,7 +33,7 @@ def load(source: Any, **options: Any) -> Graph:
     if source in DATASETS:
         graph = load_dataset(source)
         return read(graph, **options) if options else graph
-    if _exists(source):
+    if _exists(source) or source == str(STDIN):
         return read(source, **options)
     raise DataError(one_of("source", source, DATASETS, "or the path of an existing file or folder"))
 

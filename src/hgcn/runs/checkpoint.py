@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
+import math
 import os
 import time
 from pathlib import Path
 
 from hgcn import files
-from hgcn.errors import RunError
+from hgcn.errors import ConfigError, RunError
 from hgcn.runs import folder
 from hgcn.runs.trees import read_tree, write_tree
 from hgcn.training.loop import State
 from hgcn.training.problem import Problem
 
-CHECKPOINT_SECONDS = float(os.environ.get("HGCN_CHECKPOINT_SECONDS", "10"))
+CHECKPOINT_SECONDS = 10.0
 """Time between two writings of the state that an interrupted training resumes from."""
+
+
+def checkpoint_seconds() -> float:
+    """The time that ``HGCN_CHECKPOINT_SECONDS`` says, else ``CHECKPOINT_SECONDS``."""
+    text = os.environ.get("HGCN_CHECKPOINT_SECONDS")
+    if text is None:
+        return CHECKPOINT_SECONDS
+    with contextlib.suppress(ValueError):
+        if 0 <= (seconds := float(text)) < math.inf:
+            return seconds
+    raise ConfigError(
+        f"Expected HGCN_CHECKPOINT_SECONDS to be a number of seconds, 0 or more, got {text!r}."
+    )
 
 
 class Checkpoint:
@@ -33,11 +48,12 @@ class Checkpoint:
             "data": problem.graph.fingerprint(),
             "settings": problem.config.to_toml(),
         }
+        self.seconds = checkpoint_seconds()
         self.last = time.monotonic()
 
     def store(self, state: State) -> None:
         """Write the state, if it is time for that."""
-        if time.monotonic() - self.last < CHECKPOINT_SECONDS:
+        if time.monotonic() - self.last < self.seconds:
             return
         # The history first: rows after the stored epoch are dropped when it is read again.
         history = folder.history_csv(state.history)

@@ -18,7 +18,8 @@ from hgcn.runs.run import Run
 from hgcn.settings import Settings
 from hgcn.training.loop import Progress, State, train
 from hgcn.training.presets import preset
-from hgcn.training.problem import Problem, choose, load_graph, reading_options
+from hgcn.training.problem import Problem, choose
+from hgcn.training.source import load_graph, reading_options
 from hgcn.training.task import Task
 
 

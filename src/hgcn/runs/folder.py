@@ -18,9 +18,10 @@ import hgcn
 from hgcn import files
 from hgcn.config import Config, read_toml
 from hgcn.data.graph import FINGERPRINT, Graph
-from hgcn.errors import HGCNError, RunError
+from hgcn.errors import ConfigError, RunError
 from hgcn.inference.feature_map import FeatureMap
 from hgcn.locks import locked_or
+from hgcn.runs.checks import check_metrics, check_network
 from hgcn.runs.run import Run
 from hgcn.runs.trees import read_tree, write_tree
 from hgcn.training.problem import build_network, has_device
@@ -108,12 +109,15 @@ def load_run(path: str | Path) -> Run:
             )
     try:
         return _read(path, environment)
-    except (AttributeError, LookupError, TypeError, ValueError, RuntimeError) as error:
-        if isinstance(error, HGCNError):
-            raise
+    except (ConfigError, RunError):
+        raise
+    except (
+        ArithmeticError, AttributeError, LookupError, MemoryError, TypeError, ValueError,
+        RuntimeError,
+    ) as error:  # fmt: skip
         # The checksums agree, so somebody has written both the file and its checksum.
         raise RunError(
-            f"Expected {path} to be a run of hgcn, got a foreign one: {error}"
+            f"Expected {path} to be a run of hgcn, got a foreign one: {' '.join(str(error).split())}"
         ) from error
 
 
@@ -124,6 +128,7 @@ def _read(path: Path, environment: dict[str, Any]) -> Run:
     tree = read_tree(path / MODEL)
     about = tree["about"]
     names = about["class_names"]
+    features = FeatureMap.from_tree(about["features"])
     predictor = build_network(
         config,
         in_channels=about["in_channels"],
@@ -131,12 +136,13 @@ def _read(path: Path, environment: dict[str, Any]) -> Run:
         num_classes=environment.get("num_classes", _num_classes(tree["weights"])),
     )
     predictor.load_state_dict(tree["weights"])
+    check_network(predictor.state_dict(), features, about, predictor.num_classes)
     run = Run(
         config=config,
-        metrics=files.read_json(path / METRICS),
+        metrics=check_metrics(files.read_json(path / METRICS)),
         history=read_history(path / HISTORY),
         predictor=predictor.eval(),
-        features=FeatureMap.from_tree(about["features"]),
+        features=features,
         num_nodes=about["num_nodes"],
         class_names=None if names is None else tuple(names),
         environment=environment,
@@ -181,9 +187,12 @@ def read_history(path: Path) -> list[dict[str, Any]]:
     """The rows of a history file."""
     try:
         with path.open(encoding="utf-8", newline="") as file:
-            rows = list(csv.DictReader(file))
+            reader = csv.DictReader(file)
+            rows = list(reader)
+        if "epoch" not in (reader.fieldnames or ()):
+            raise ValueError("there is no column 'epoch'")
         return [{k: int(v) if k == "epoch" else float(v) for k, v in row.items()} for row in rows]
     except OSError as error:
         raise RunError(f"Expected to read {path}, but: {error.strerror}.") from error
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, csv.Error) as error:
         raise RunError(f"Expected {path} to be a table of numbers, got: {error}.") from error

@@ -16,7 +16,8 @@ from hgcn.errors import DataError, GraphError, RunError
 from hgcn.inference import predict, trained
 from hgcn.inference.missing_links import top_links
 from hgcn.inference.trained import Trained
-from hgcn.training.problem import Problem, load_graph, task_of
+from hgcn.training.problem import Problem, task_of
+from hgcn.training.source import load_graph
 
 if TYPE_CHECKING:
     import polars as pl

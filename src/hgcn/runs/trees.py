@@ -34,16 +34,18 @@ def read_tree(path: Path, *, sealed: bool = False) -> Any:
     """The tree that :func:`write_tree` stored. Nothing in the file is ever executed."""
     from safetensors import SafetensorError, safe_open
 
+    with files.reading(path):
+        pass  # a regular file: safetensors would wait for a pipe without end
     try:
         with safe_open(path, framework="pt") as file:
             metadata = file.metadata() or {}
             tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
         if sealed and metadata["sha256"] != _checksum(metadata["tree"], tensors):
             raise ValueError("its checksum does not fit")
-        return _fill(json.loads(metadata["tree"]), tensors)
+        return _fill(files.parse_json(metadata["tree"]), tensors)
     except OSError as error:
         raise RunError(f"Expected to read {path}, but: {error.strerror or error}.") from error
-    except (SafetensorError, LookupError, TypeError, ValueError, RecursionError) as error:
+    except (SafetensorError, LookupError, TypeError, ValueError) as error:
         raise RunError(
             f"Expected {path} to be a whole file of hgcn, got a truncated or foreign one: {error}."
         ) from error

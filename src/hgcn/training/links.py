@@ -20,6 +20,7 @@ from hgcn.inference.feature_map import FeatureMap, replace_last_columns
 from hgcn.inference.trained import Trained
 from hgcn.models.predictor import Predictor
 from hgcn.names import PARTS
+from hgcn.training.memory import check_memory
 from hgcn.training.metrics import LINK_SCORES, Score, link_metrics
 from hgcn.training.task import Input, Task
 
@@ -122,6 +123,10 @@ class LinkTask(Task):
         self._part_facts: dict[str, Tensor | None] = {}
         for name in PARTS:
             self._prepare(name, getattr(split, name))
+        # A negative has a number, two nodes, and the vectors of both.
+        expected = config.negatives * (config.hidden_share or 1) * split.train.positives.shape[1]
+        need = int(expected) * (3 * 8 + 2 * 4 * config.dim)
+        check_memory(need, "the negatives of a step", config)
         units = _units(split.train)
         self._unit_of_positive, self._unit_of_message = (unit.to(self.device) for unit in units)
 

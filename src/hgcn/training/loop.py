@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from hgcn.errors import DivergenceError, RunError
 from hgcn.models.predictor import Predictor
+from hgcn.training.memory import enough_memory
 from hgcn.training.task import Task
 
 
@@ -138,7 +139,7 @@ def train(
         checkpoint: called after each epoch, to store the state if it is time for that.
     """
     # Dropout draws from torch's own generator, whose state is given back afterwards.
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), enough_memory(task.config):
         torch.manual_seed(task.config.seed)
         return _train(task, resume, on_epoch, checkpoint)
 

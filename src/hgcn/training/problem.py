@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import torch
 
-from hgcn.config import Config
+from hgcn.config import TYPES, Config
 from hgcn.data.graph import Graph
-from hgcn.data.pyg import asked_pairs, is_pyg
-from hgcn.errors import ConfigError, GraphError
+from hgcn.errors import ConfigError
 from hgcn.inference.feature_map import FeatureMap
 from hgcn.models.predictor import Predictor, model_settings
 from hgcn.names import TASKS
 from hgcn.text import one_of
+from hgcn.training.memory import check_memory, enough_memory
 from hgcn.training.task import Task
+
+MOST = {"layers": 1000, "heads": 1000}
+"""More would take minutes to build and never be trained."""
+COPIES = 6
+"""Training holds weights, gradients, two moments of Adam, the average and the best weights."""
+LARGEST = 1e9
+"""Of any number among the settings: its square, and tenfold, is still a number of float32."""
 
 
 def task_of(config: Config) -> type[Task]:
@@ -28,81 +34,70 @@ def task_of(config: Config) -> type[Task]:
 
 
 def build_network(
-    config: Config, *, in_channels: int, num_nodes: int, num_classes: int
+    config: Config, *, in_channels: int, num_nodes: int, num_classes: int, copies: int = 1
 ) -> Predictor:
-    """The network that settled settings ask for, with all heads of the task, on its device."""
-    kind = task_of(config)
-    predictor = Predictor(
-        config,
-        in_channels=in_channels,
-        num_nodes=num_nodes,
-        num_classes=num_classes,
-        make_heads=lambda encoder: kind.heads(encoder, config),
-    )
-    return predictor.to(config.device)
-
-
-READING = (
-    "features", "labels", "feature_columns", "drop", "text", "date_parts", "directed", "split",
-)  # fmt: skip
-"""The settings that say how a graph is read; each is a keyword of :func:`hgcn.data.read`."""
-
-
-def reading_options(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Settings that a file can hold, and options of reading that it cannot: arrays, DataFrames.
-
-    Lists of columns become text with commas, as the settings have it.
-    """
-    given, in_memory = dict(settings), {}
-    for name in READING:
-        value = given.get(name)
-        if isinstance(value, Path):
-            given[name] = str(value)
-        elif isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
-            if any("," in item for item in value):
-                raise ConfigError(f"Expected names of columns without commas, got {value!r}.")
-            # A list of features names columns of the nodes; as a setting it has a name of its own.
-            given["feature_columns" if name == "features" else name] = ",".join(value)
-            if name == "features":
-                del given[name]
-        elif not isinstance(value, str | bool | int | float | None):
-            in_memory[name] = given.pop(name)
-    return given, in_memory
-
-
-def load_graph(config: Config, data: Any = None, **options: Any) -> Graph:
-    """The graph that the settings name, or one that is given, read as the settings say.
+    """The network that settled settings ask for, with all heads of the task, on its device.
 
     Args:
-        config: the settings.
-        data: anything that :func:`hgcn.load` takes, in place of the source of the settings.
-        options: keywords of :func:`hgcn.data.read` in place of settings.
+        config: settings.
+        in_channels: size of each node's features.
+        num_nodes: number of nodes of the graph.
+        num_classes: number of classes.
+        copies: how many times the weights will be held in memory.
     """
-    from hgcn.data import load
+    kind = task_of(config)
 
-    if data is None:
-        data = config.source
-    if data is None:
-        raise ConfigError("Expected a `source`: the name of a data set, a file or a folder.")
-    if is_pyg(data) and asked_pairs(data) is not None:
-        raise GraphError(
-            "Expected all three parts of RandomLinkSplit, fit((train, val, test)), got one of "
-            "them: it has `edge_label_index`."
+    def make() -> Predictor:
+        return Predictor(
+            config,
+            in_channels=in_channels,
+            num_nodes=num_nodes,
+            num_classes=num_classes,
+            make_heads=lambda encoder: kind.heads(encoder, config),
         )
-    asked = {name: getattr(config, name) for name in READING}
-    asked = {name: value for name, value in asked.items() if value not in (None, False)}
-    if config.directed is not None:
-        asked["directed"] = config.directed
-    return load(data, **{**asked, **options})
+
+    for name, most in MOST.items():
+        value = getattr(config, name)
+        if value is not None and value > most:
+            raise ConfigError(f"Expected `{name}` to be at most {most:,}, got {value}.")
+    size = 8 if config.dtype == "float64" else 4
+    # Whatever the model, there is a vector for each node and a weight for each feature.
+    check_memory(size * config.dim * (num_nodes + in_channels), "embeddings", config)
+    check_memory(copies * size * _count_weights(make), "the weights of the network", config)
+    with enough_memory(config):
+        return make().to(config.device)
+
+
+def _count_weights(make: Callable[[], Predictor]) -> int:
+    """The number of weights of a network, by its shapes alone, which take no memory."""
+    try:
+        with torch.random.fork_rng(devices=[]), torch.device("meta"):
+            return sum(weight.numel() for weight in make().parameters())
+    except (NotImplementedError, RuntimeError):
+        return 0  # a model of somebody else, which reads its numbers when it is made
 
 
 def has_device(name: str) -> bool:
     """Whether torch can compute on a device of this name."""
     try:
-        torch.empty(0, device=name)
-    except (AssertionError, RuntimeError):
+        device = torch.device(name)
+        if device.type == "cpu":
+            return not device.index  # torch takes any number, but there is one processor
+        return bool(torch.ones(1, device=device).sum().item() == 1)
+    # Torch has its own error for each device that it lacks.
+    except (AssertionError, AttributeError, ImportError, RuntimeError):
         return False
-    return True
+
+
+def _check_numbers(config: Config) -> None:
+    """Refuse numbers that leave the range of float32 in training, all at once."""
+    wrong = [
+        f"Expected `{name}` to be at most {LARGEST:g}, got {getattr(config, name)!r}."
+        for name, kind in TYPES.items()
+        if kind is float and abs(getattr(config, name) or 0) > LARGEST
+    ]
+    if wrong:
+        raise ConfigError("\n".join(wrong))
 
 
 def choose(graph: Graph, config: Config) -> Config:
@@ -111,6 +106,7 @@ def choose(graph: Graph, config: Config) -> Config:
         raise ConfigError(
             f"Expected `device` to be one that torch has here, like 'cpu', got {config.device!r}."
         )
+    _check_numbers(config)
     config = config.replace(
         task=config.task or ("node" if graph.y is not None and graph.links is None else "link"),
         split_seed=config.seed_of_split,
@@ -182,6 +178,7 @@ class Problem:
                 in_channels=self.features.num_features,
                 num_nodes=self.graph.num_nodes,
                 num_classes=self.kind.num_classes(self.graph),
+                copies=COPIES,
             )
 
     def task(self, predictor: Predictor) -> Task:
@@ -191,4 +188,5 @@ class Problem:
                 f"Expected a model that can embed unseen graphs, got {self.config.model!r}, which "
                 "learns a vector for each node that it has seen."
             )
-        return self.kind(self.graph, self.split, self.features, predictor, self.config)
+        with enough_memory(self.config):
+            return self.kind(self.graph, self.split, self.features, predictor, self.config)

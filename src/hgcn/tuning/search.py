@@ -15,7 +15,8 @@ from optuna.trial import FrozenTrial, TrialState
 from hgcn.config import Config, check_names
 from hgcn.errors import ConfigError, RunError
 from hgcn.settings import Settings
-from hgcn.training.problem import choose, load_graph, reading_options, task_of
+from hgcn.training.problem import choose, task_of
+from hgcn.training.source import load_graph, reading_options
 from hgcn.tuning.space import SearchSpace, make_space
 from hgcn.tuning.study import Plan, count_finished, interrupted, values_of
 from hgcn.tuning.trial import Trials, run_trials

@@ -21,6 +21,10 @@ from hgcn.locks import locked
 CHUNK = 1 << 16
 # Answers that another try may change; any other 4xx or 5xx is final.
 PASSING = {408, 425, 429, 500, 502, 503, 504}
+MOST_BYTES = 1 << 30
+"""Size of a download; the largest file of a data set has 10 MB."""
+LEAST_SPEED = 1000
+"""Bytes a second, in the mean over the time that a connection may be silent."""
 
 
 class _Broken(Exception):
@@ -30,7 +34,7 @@ class _Broken(Exception):
 def cache_folder() -> Path:
     """The folder of downloads: ``HGCN_CACHE``, else ``hgcn`` in the user's cache folder."""
     if own := os.environ.get("HGCN_CACHE"):
-        return Path(own).expanduser()
+        return Path(os.path.expanduser(own))  # noqa: PTH111 (no error for an unknown user)
     if sys.platform == "win32":
         base = os.environ.get("LOCALAPPDATA")
     else:
@@ -111,7 +115,7 @@ def _receive(url: str, partial: Path, timeout: float, advance: Callable[[int, in
         with urllib.request.urlopen(request, timeout=timeout) as response:
             if response.status != 206 or not _continues(response, start):
                 start = 0  # the server sent the whole file
-            _write(response, partial, start, advance)
+            _write(response, partial, start, timeout, advance)
     except urllib.error.HTTPError as error:
         with error:
             if (
@@ -136,16 +140,22 @@ def _receive(url: str, partial: Path, timeout: float, advance: Callable[[int, in
 
 
 def _continues(response: HTTPResponse, start: int) -> bool:
-    match = re.match(r"bytes (\d+)-", response.headers.get("Content-Range", ""))
+    match = re.match(r"bytes ([0-9]{1,18})-", response.headers.get("Content-Range", ""))
     return match is not None and int(match[1]) == start
 
 
 def _write(
-    response: HTTPResponse, partial: Path, start: int, advance: Callable[[int, int], None]
+    response: HTTPResponse,
+    partial: Path,
+    start: int,
+    timeout: float,
+    advance: Callable[[int, int], None],
 ) -> None:
-    length = response.headers.get("Content-Length")
-    total = start + int(length) if length else 0
-    done = start
+    # A length that is no number is as good as none: the checksum tells whether the file is whole.
+    length = response.headers.get("Content-Length", "")
+    total = start + int(length) if re.fullmatch("[0-9]{1,18}", length) else 0
+    done = counted = start
+    clock = time.monotonic()
     with partial.open("r+b" if start else "wb") as file:
         file.seek(start)
         advance(done, total)
@@ -154,6 +164,18 @@ def _write(
             file.write(chunk)
             done += len(chunk)
             advance(done, total)
+            if done > MOST_BYTES:
+                break
+            if time.monotonic() - clock > timeout:
+                if done - counted < LEAST_SPEED * timeout:
+                    raise _Broken(f"only {done - counted:,} bytes in {timeout:g} s")
+                counted, clock = done, time.monotonic()
+    if done > MOST_BYTES:
+        partial.unlink()
+        raise DataError(
+            f"Expected a file of at most {MOST_BYTES:,} bytes, got more from {response.url}; it "
+            "was removed. Did a proxy or a login page answer instead?"
+        )
     if total and done < total:
         raise _Broken(f"{done:,} of {total:,} bytes")
 

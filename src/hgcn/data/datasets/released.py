@@ -6,8 +6,9 @@ Each parser takes the folder of the raw files and returns contents by file name 
 from __future__ import annotations
 
 import csv
-import gzip
-import json
+import io
+import warnings
+import zlib
 from collections import deque
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -18,6 +19,9 @@ import numpy as np
 
 from hgcn.data.datasets.folder import Files
 from hgcn.data.datasets.unpickle import load_pickle
+from hgcn.data.reading.arrays import load_array
+from hgcn.data.reading.bounds import load_json
+from hgcn.data.reading.lines import read_bytes
 from hgcn.errors import DataError
 
 TISSUES = (
@@ -43,15 +47,22 @@ AIRPORT_COLUMNS = {
     "altitude_ft": 8,
 }
 UNITS = {"latitude": 90, "longitude": 180, "altitude_ft": 3000}
+FAULTS = (
+    ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError,
+    ValueError, EOFError, OSError, UserWarning, zlib.error, csv.Error,
+)  # fmt: skip
+"""What the parsers raise on files that are not what they should be."""
 
 
 def parse(name: str, raw: Path) -> Files:
     """The plain files of a data set, from the folder of its raw files."""
     try:
-        return PARSERS[name](raw)
-    except (KeyError, IndexError, TypeError, ValueError, EOFError, OSError) as error:
-        if isinstance(error, DataError):
-            raise
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)  # NumPy only warns of a file of nothing
+            return PARSERS[name](raw)
+    except DataError:
+        raise
+    except FAULTS as error:
         raise DataError(
             f"Expected the raw files of {name!r} in {raw}, got others: "
             f"{type(error).__name__}: {error}"
@@ -78,6 +89,8 @@ def planetoid(raw: Path, *, name: str) -> Files:
     }
     test = np.loadtxt(raw / f"ind.{name}.test.index", np.int64)
     known = len(raw_file["ally"])
+    if test.min() < 0 or test.max() >= 2 * (known + len(test)):
+        raise DataError(f"Expected numbers of nodes in ind.{name}.test.index, got {test.max()}.")
     nodes = max(known, int(test.max()) + 1)
     labels = np.full(nodes, -1)
     labels[:known] = raw_file["ally"].argmax(axis=1)
@@ -180,12 +193,10 @@ def openflights(raw: Path) -> Files:
 
 def disease_lp(raw: Path) -> Files:
     """The tree that the code of Chami et al. (2019) takes for link prediction."""
-    from scipy import sparse
-
     return {
         "edges.csv": np.loadtxt(raw / "disease_lp.edges.csv", np.int64, delimiter=","),
-        "features.npy": sparse.load_npz(raw / "disease_lp.feats.npz").toarray(),
-        "labels.npy": np.load(raw / "disease_lp.labels.npy", allow_pickle=False).astype(np.int64),
+        "features.npy": load_array(raw / "disease_lp.feats.npz").toarray(),
+        "labels.npy": load_array(raw / "disease_lp.labels.npy").astype(np.int64),
     }
 
 
@@ -204,7 +215,7 @@ def twitch(raw: Path) -> Files:
         path = raw / f"musae_{country}_edges.csv"
         pairs = np.loadtxt(path, np.int64, delimiter=",", skiprows=1)
         edges.append(undirected(pairs) + first)
-        content = json.loads((raw / f"musae_{country}_features.json").read_text("utf-8"))
+        content = load_json(raw / f"musae_{country}_features.json")
         lists = [sorted(set(content[str(node)])) for node in range(nodes)]
         crow = np.concatenate(([0], np.cumsum([len(found) for found in lists])))
         columns = np.array([column for found in lists for column in found], np.int32)
@@ -303,8 +314,8 @@ def wordnet_mammal(raw: Path) -> Files:
 
 def email_enron(raw: Path) -> Files:
     """Who wrote to whom at Enron (SNAP)."""
-    with gzip.open(raw / "email-Enron.txt.gz", "rt", encoding="utf-8") as file:
-        pairs = np.loadtxt(file, np.int64)
+    text = read_bytes(raw / "email-Enron.txt.gz").decode()
+    pairs = np.loadtxt(io.StringIO(text), np.int64)
     ends = np.unique(pairs, return_inverse=True)[1]
     return {"edges.csv": undirected(ends)}
 

@@ -196,8 +196,9 @@ def _data_folders() -> list[Path]:
     """The folders that hold data sets, in the order in which they are searched."""
     folders = [cache_folder() / "datasets"]
     if own := os.environ.get("HGCN_DATA"):
-        folders.insert(0, Path(own).expanduser())
-        if not folders[0].is_dir():
+        folders.insert(0, Path(os.path.expanduser(own)))  # noqa: PTH111
+        # Unlike those of Path, these functions raise nothing for absurd names.
+        if not os.path.isdir(folders[0]):  # noqa: PTH112
             raise DataError(f"Expected HGCN_DATA to be a folder, got {own!r}, which is not there.")
     return folders
 
@@ -206,6 +207,20 @@ def _read(entry: Dataset, folder: Path) -> Graph:
     fields = folder_fields(folder, instead=entry.instead, num_nodes=entry.nodes or None)
     columns = fields["columns"]
     columns |= {column: load_array(folder / file) for column, file in entry.columns.items()}
+    for column, file in entry.columns.items():
+        shape = columns[column].shape
+        if shape != (fields["num_nodes"],):
+            raise DataError(
+                f"Expected a number for each of {fields['num_nodes']:,} nodes, got the shape "
+                f"{list(shape)} ({folder / file})."
+            )
+    # Names of the table replace those that were found, and would hide how many these are.
+    found = fields.get("class_names")
+    if entry.classes and found is not None and len(found) != entry.classes:
+        raise DataError(
+            f"Expected the data set {entry.name!r} to have {entry.classes} classes, got "
+            f"{len(found)} ({folder}). Is a file damaged?"
+        )
     for column in entry.ids:
         if column not in columns:
             raise DataError(one_of("ids", column, columns) + f" (data set {entry.name!r})")
@@ -214,6 +229,11 @@ def _read(entry: Dataset, folder: Path) -> Graph:
     elif entry.ids:
         rows = zip(*(columns[column].tolist() for column in entry.ids), strict=True)
         fields["ids"] = np.array([":".join(map(str, row)) for row in rows])
+    if entry.ids and (len(np.unique(fields["ids"])) < len(fields["ids"]) or "" in fields["ids"]):
+        raise DataError(
+            f"Expected an id of its own for each node of the data set {entry.name!r}, got one "
+            f"twice, or none ({folder}). Is a file damaged?"
+        )
     return Graph(**(fields | entry.fields()))
 
 

@@ -7,10 +7,11 @@ even NumPy's or SciPy's own functions are called on what a file says.
 
 from __future__ import annotations
 
+import io
 import pickle
 import re
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -96,7 +97,26 @@ ADMITTED: dict[tuple[str, str], type] = {
 }
 
 
-class _Unpickler(pickle.Unpickler):
+# Left out: sets, whose elements may be built to take years to hash; an array of bytes that makes room
+# for whatever length the pickle states; and names that stand in a table of the interpreter.
+UNKNOWN = (
+    pickle.EMPTY_SET + pickle.ADDITEMS + pickle.FROZENSET + pickle.BYTEARRAY8
+    + pickle.EXT1 + pickle.EXT2 + pickle.EXT4
+)  # fmt: skip
+
+
+class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined,misc]
+    """The unpickler that is written in Python.
+
+    The one in C makes room for whatever a pickle announces: ten bytes can ask for gigabytes.
+    """
+
+    dispatch: ClassVar = {
+        code: read
+        for code, read in pickle._Unpickler.dispatch.items()  # type: ignore[attr-defined]
+        if code not in UNKNOWN
+    }
+
     def find_class(self, module: str, name: str) -> type:
         if (module, name) not in ADMITTED:
             raise DataError(
@@ -105,6 +125,28 @@ class _Unpickler(pickle.Unpickler):
             )
         return ADMITTED[module, name]
 
+    def _check_keys(self, keys: list[Any]) -> None:
+        """Refuse all but simple keys: a tuple of tuples may be built to take years to hash."""
+        for key in keys:
+            if not isinstance(key, str | bytes | int | float):
+                raise DataError(f"Expected numbers and text as keys, got {type(key).__name__}.")
+
+    def load_setitem(self) -> None:
+        self._check_keys(self.stack[-2:-1])
+        super().load_setitem()
+
+    def load_setitems(self) -> None:
+        self._check_keys(self.stack[::2])
+        super().load_setitems()
+
+    def load_dict(self) -> None:
+        self._check_keys(self.stack[::2])
+        super().load_dict()
+
+    dispatch[pickle.SETITEM[0]] = load_setitem
+    dispatch[pickle.SETITEMS[0]] = load_setitems
+    dispatch[pickle.DICT[0]] = load_dict
+
 
 def load_pickle(path: Path) -> Any:
     """The content of a pickle as dicts, lists, tuples, numbers, strings and NumPy arrays.
@@ -112,21 +154,25 @@ def load_pickle(path: Path) -> Any:
     An object of SciPy or networkx becomes the dict of its attributes.
     """
     try:
-        with path.open("rb") as file:
-            return _plain(_Unpickler(file, encoding="latin1").load())
+        # From memory: a file would make room for as many bytes as the pickle announces.
+        content = io.BytesIO(path.read_bytes())
+        return _plain(_Unpickler(content, encoding="latin1").load(), {})
     # A damaged pickle can raise almost anything, from EOFError to RecursionError.
     except Exception as error:
         reason = str(error) if isinstance(error, DataError) else f"{type(error).__name__}: {error}"
         raise DataError(f"{path.name}: cannot be read as an old pickle. {reason}") from error
 
 
-def _plain(value: Any) -> Any:
+def _plain(value: Any, made: dict[int, Any]) -> Any:
+    """The value without stand-ins; ``made`` holds what was made of lists that occur often."""
     if isinstance(value, Array):
         return value.value
-    if isinstance(value, dict):
-        return {key: _plain(content) for key, content in value.items()}
-    if isinstance(value, list):
-        return [_plain(content) for content in value]
-    if isinstance(value, tuple):
-        return tuple(_plain(content) for content in value)
-    return value
+    if not isinstance(value, dict | list | tuple):
+        return value
+    if id(value) not in made:
+        if isinstance(value, dict):
+            plain: Any = {key: _plain(content, made) for key, content in value.items()}
+        else:
+            plain = [_plain(content, made) for content in value]
+        made[id(value)] = tuple(plain) if isinstance(value, tuple) else plain
+    return made[id(value)]

@@ -2,31 +2,48 @@
 
 from __future__ import annotations
 
+import math
+import zipfile
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
+from numpy.lib import format as npy
 
+from hgcn.data.reading.bounds import check_file, check_growth
 from hgcn.errors import DataError
 
 ARRAY_ENDINGS = (".npy", ".npz")
+_HINT = "Save numbers that are mostly zeros with scipy.sparse.save_npz."
 
 
 def load_array(path: Path) -> Any:
-    """A NumPy array or a SciPy sparse matrix; pickled objects are never loaded."""
-    if not path.is_file():
-        raise DataError(f"Expected a file, got none ({path}).")
+    """A NumPy array with rows, or a SciPy sparse matrix; pickled objects are never loaded."""
+    check_file(path)
+    array = _load(path)
+    if not array.ndim:
+        raise DataError(f"Expected an array with a row for each node, got one value ({path}).")
+    return array
+
+
+def _load(path: Path) -> Any:
     try:
         # Opened here, as NumPy leaves a file open that it cannot read.
         with path.open("rb") as opened:
-            content = np.load(opened, allow_pickle=False)
-            if not isinstance(content, np.lib.npyio.NpzFile):
-                return content
-            if "format" not in content.files:
-                return _only_array(content, path)
-        return _load_sparse(path)
+            head = opened.read(len(npy.MAGIC_PREFIX))
+            opened.seek(0)
+            if head.startswith(b"PK"):
+                return _load_archive(path)
+            if head == npy.MAGIC_PREFIX:
+                _check_header(opened, path.stat().st_size)
+                opened.seek(0)
+            return np.load(opened, allow_pickle=False)
     except DataError:
         raise
+    except MemoryError:
+        raise DataError(
+            f"Expected an array that fits into memory, got a larger one ({path})."
+        ) from None
     except Exception as error:  # damage makes NumPy's header parser raise a dozen kinds
         if "pickle" in str(error):
             raise DataError(
@@ -39,18 +56,43 @@ def load_array(path: Path) -> Any:
         ) from None
 
 
-def _only_array(file: Any, path: Path) -> np.ndarray:
-    if len(file.files) != 1:
-        raise DataError(
-            f"Expected one array, got {len(file.files)}: {', '.join(file.files)} ({path}). "
-            "Save the one to use in a file of its own."
-        )
-    return file[file.files[0]]
+def _check_header(file: IO[bytes], size: int) -> None:
+    """Refuse an array whose header claims more than the file, of this size, can hold."""
+    version = npy.read_magic(file)
+    # Version 3 differs from 2 in the names of fields only, which no array of numbers has.
+    header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
+    shape, _, dtype = header(file)
+    if dtype.hasobject:
+        raise ValueError("pickled objects")
+    claimed = math.prod(shape) * dtype.itemsize
+    # An array without columns, or of empty texts, has no bytes however many rows it claims.
+    if claimed > size or max(shape, default=0) > size:
+        raise ValueError(f"an array of shape {shape} does not fit into {size} bytes")
 
 
-def _load_sparse(path: Path) -> Any:
+def _load_archive(path: Path) -> Any:
+    with zipfile.ZipFile(path) as archive:
+        members = archive.infolist()
+        check_growth(path, sum(member.file_size for member in members), _HINT)
+        for member in members:
+            with archive.open(member) as file:
+                _check_header(file, member.file_size)
+    with np.load(path, allow_pickle=False) as content:
+        if "format" in content.files:
+            return _load_sparse(path, content)
+        if len(content.files) != 1:
+            raise DataError(
+                f"Expected one array, got {len(content.files)}: {', '.join(content.files[:5])} "
+                f"({path}). Save the one to use in a file of its own."
+            )
+        return content[content.files[0]]
+
+
+def _load_sparse(path: Path, content: Any) -> Any:
     from scipy import sparse
 
+    # All other forms become rows, whose number the file may only claim.
+    check_growth(path, 8 * int(content["shape"][0]), _HINT)
     matrix = sparse.load_npz(path).tocsr()
     matrix.check_format(full_check=True)
     return matrix

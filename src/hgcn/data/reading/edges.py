@@ -10,7 +10,7 @@ import numpy as np
 
 from hgcn.data.clean import Floats
 from hgcn.data.reading.ids import NO_ID, same_numbers, tidy
-from hgcn.data.reading.tables import Frame, Table, read_table
+from hgcn.data.reading.tables import Frame, Table, check_types, read_table
 from hgcn.errors import DataError
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Edges:
 
 def edges_from_table(table: Table) -> Edges:
     """The edges of a table in a file, one in each row."""
-    return edges_from_frame(read_table(table, _is_header), table)
+    return edges_from_frame(read_table(table, _is_header, plain=False), table)
 
 
 def edges_from_frame(frame: Frame, table: Table) -> Edges:
@@ -58,7 +58,8 @@ def edges_from_frame(frame: Frame, table: Table) -> Edges:
     names = frame.data.columns
     source, target, weight = _roles(frame, table)
     _check_first_row(frame, source, target)
-    used = {source, target, weight}
+    used = [name for name in (source, target, weight) if name is not None]
+    check_types(frame, used)
     notes = []
     if frame.header and table.header is None and table.columns is None:
         notes += _note_on_header(source, target)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from hgcn.data.reading.assemble import Given, Opened, assemble
+from hgcn.data.reading.bounds import load_json
 from hgcn.data.reading.edges import edges_from_table
 from hgcn.data.reading.tables import Table
 from hgcn.errors import DataError
@@ -97,16 +98,13 @@ def folder_files(folder: Path, instead: Mapping[str, str] = NOTHING) -> dict[str
 
 def json_split_fields(path: Path, graph: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a graph that a ``split.json`` sets: parts by node, or by whole graphs."""
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError):
-        raise DataError(f"Expected a readable file in UTF-8, got another one ({path}).") from None
-    except json.JSONDecodeError as error:
+    content = load_json(path)
+    keys = [key for part in PARTS for key in (part, f"{part}_graphs")]
+    if not isinstance(content, dict) or not any(key in content for key in keys):
         raise DataError(
-            f"Expected JSON, got something else ({path}, line {error.lineno}): {error.msg}."
-        ) from None
-    if not isinstance(content, dict):
-        raise DataError(f"Expected an object with {', '.join(PARTS)}, got another ({path}).")
+            f"Expected an object with lists {', '.join(PARTS)}, or with {PARTS[0]}_graphs and so "
+            f"on, got {content!r:.40} ({path})."
+        )
     graph_ids = graph.get("graph_ids")
     num_graphs = 1 if graph_ids is None or not len(graph_ids) else int(graph_ids.max()) + 1
     split = {}
@@ -114,31 +112,44 @@ def json_split_fields(path: Path, graph: Mapping[str, Any]) -> dict[str, Any]:
     number = {node: at for at, node in enumerate(graph["ids"].tolist())} if by_node else {}
     for part in PARTS:
         if part in content:
-            known = [number.get(node) for node in _list(content[part], part, path)]
+            known = [number.get(node) for node in _list(content, part, path)]
             if None in known:
                 stray = content[part][known.index(None)]
-                raise DataError(f"Expected nodes of the graph in {part!r}, got {stray!r} ({path}).")
+                raise DataError(
+                    f"Expected nodes of the graph in {part!r}, got {stray!r:.40} ({path})."
+                )
             split[part] = torch.tensor(known, dtype=torch.int64)
         elif f"{part}_graphs" in content:
-            chosen = _list(content[f"{part}_graphs"], part, path)
-            if graph_ids is None or not all(
-                isinstance(at, int) and 0 <= at < num_graphs for at in chosen
-            ):
+            chosen = _list(content, f"{part}_graphs", path)
+            if graph_ids is None or not all(at in range(num_graphs) for at in chosen):
                 raise DataError(
-                    f"Expected graphs 0..{num_graphs - 1} in '{part}_graphs', got {chosen} "
+                    f"Expected graphs 0..{num_graphs - 1} in '{part}_graphs', got {chosen!r:.40} "
                     f"({path}). Is there a file graph_ids.npy?"
                 )
             inside = torch.isin(graph_ids, torch.tensor(chosen, dtype=torch.int64))
             split[part] = inside.nonzero()[:, 0]
-    fields: dict[str, Any] = {"split": split or None}
-    names = content.get("graph_names")
-    if isinstance(names, list) and len(names) == num_graphs and graph_ids is not None:
+    fields: dict[str, Any] = {"split": split}
+    if content.get("graph_names") is not None and graph_ids is not None:
+        names = _list(content, "graph_names", path)
+        if len(names) != num_graphs:
+            raise DataError(
+                f"Expected a name for each of {num_graphs} graphs in 'graph_names', got "
+                f"{len(names)} ({path})."
+            )
         named = np.array([str(name) for name in names])[graph_ids.numpy()]
         fields["columns"] = {**graph["columns"], "graph": named}
     return fields
 
 
-def _list(value: Any, part: str, path: Path) -> list[Any]:
-    if not isinstance(value, list) or any(isinstance(node, list | dict) for node in value):
-        raise DataError(f"Expected a list of nodes in {part!r}, got {value!r:.40} ({path}).")
+def _list(content: Mapping[str, Any], key: str, path: Path) -> list[Any]:
+    """A list of ids, each of them once. JSON's true is no 1, and neither is 1.0."""
+    value = content[key]
+    if not isinstance(value, list):
+        raise DataError(f"Expected a list in {key!r}, got {value!r:.40} ({path}).")
+    for one in value:
+        if isinstance(one, bool) or not isinstance(one, int | str):
+            raise DataError(f"Expected whole numbers or text in {key!r}, got {one!r:.40} ({path}).")
+    if len(set(value)) < len(value):
+        again = next(one for one, times in Counter(value).items() if times > 1)
+        raise DataError(f"Expected each entry of {key!r} once, got {again!r:.40} twice ({path}).")
     return value

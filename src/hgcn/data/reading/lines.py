@@ -9,15 +9,26 @@ from __future__ import annotations
 import csv
 import gzip
 import io
+import sys
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
+from hgcn.data.reading.bounds import (
+    MOST_STDIN,
+    STDIN,
+    check_file,
+    check_lines,
+    most_unpacked,
+    refuse_growth,
+)
 from hgcn.errors import DataError
 from hgcn.text import count
 
+CHUNK = 1 << 20
+GZIP = b"\x1f\x8b"
 DELIMITERS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "bars", " ": "spaces"}
 
 
@@ -49,6 +60,11 @@ class Text:
             except StopIteration:
                 return
             except csv.Error as error:
+                if "field limit" in str(error):
+                    raise DataError(
+                        f"Expected fields of at most {csv.field_size_limit():,} characters, got a "
+                        f"longer one ({self.path}, line {numbers[before]}). Is a quote left open?"
+                    ) from None
                 raise DataError(
                     f"Expected quotes around whole fields, got {error} ({self.path}, line "
                     f"{numbers[before]}). A quote inside a field is written twice."
@@ -105,28 +121,79 @@ class Text:
 
 def read_bytes(path: Path) -> bytes:
     """The bytes of a text file, unpacked, without a byte order mark; refuses what is not text."""
+    name = name_of(path)
     try:
-        data = path.read_bytes()
-        if data[:2] == b"\x1f\x8b":
-            data = gzip.decompress(data)
+        data = _read_stdin() if path == STDIN else _read_file(path)
+        if data[:2] == GZIP:
+            data = _unpack(data, name)
     except (EOFError, zlib.error, gzip.BadGzipFile):
         raise DataError(
-            f"Expected a whole gzip file, got a damaged or cut one ({path}). Copy it again."
+            f"Expected a whole gzip file, got a damaged or cut one ({name}). Copy it again."
         ) from None
     except OSError as error:
-        raise DataError(f"Expected a readable file, got {error.strerror} ({path}).") from None
+        reason = error.strerror or error
+        raise DataError(f"Expected a readable file, got: {reason} ({name}).") from None
+    except MemoryError:
+        raise DataError(
+            f"Expected a table that fits into memory, got a larger one ({name})."
+        ) from None
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        raise DataError(f"Expected text in UTF-8, got UTF-16 ({path}, line 1). Save it as UTF-8.")
+        raise DataError(f"Expected text in UTF-8, got UTF-16 ({name}, line 1). Save it as UTF-8.")
     data = data.removeprefix(b"\xef\xbb\xbf")
     zero = data.find(b"\0")
     if zero >= 0:
         line = data.count(b"\n", 0, zero) + 1
         raise DataError(
-            f"Expected a text file, got binary data ({path}, line {line}). "
+            f"Expected a text file, got binary data ({name}, line {line}). "
             "Does the file have the right ending? Known are .csv, .tsv, .txt and .parquet."
         )
     if not data.strip():
-        raise DataError(f"Expected a table, got an empty file ({path}).")
+        raise DataError(f"Expected a table, got an empty file ({name}).")
     if data.count(b"\r") != data.count(b"\r\n"):  # line ends of old Macs
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+    check_lines(data, name)
     return data.rstrip(b"\r\n") + b"\n" if data.endswith((b"\n\n", b"\r\n\r\n")) else data
+
+
+def name_of(path: Path) -> str:
+    """What errors call a file."""
+    return "standard input" if path == STDIN else str(path)
+
+
+def _read_file(path: Path) -> bytes:
+    check_file(path)
+    with path.open("rb") as file:
+        head = file.read(CHUNK)
+        if b"\0" in head and head[:2] != GZIP:
+            return head  # no text: the rest, which may be endless zeros, does not matter
+        file.seek(0)
+        return file.read()
+
+
+def _read_stdin() -> bytes:
+    if sys.stdin is None or sys.stdin.isatty():
+        raise DataError(
+            "Expected a table on standard input, got a terminal. Try: cat edges.csv | hgcn train -"
+        )
+    chunks: list[bytes] = []
+    while chunk := sys.stdin.buffer.read(CHUNK):
+        chunks.append(chunk)
+        if b"\0" in chunk and chunks[0][:2] != GZIP:
+            break  # no text, as above
+        if len(chunks) > MOST_STDIN // CHUNK:
+            raise DataError(
+                f"Expected at most {MOST_STDIN:,} bytes on standard input, got more. Write them to "
+                "a file, and give its path."
+            )
+    return b"".join(chunks)
+
+
+def _unpack(data: bytes, name: str) -> bytes:
+    chunks, size = [], 0
+    with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+        while chunk := file.read(CHUNK):
+            chunks.append(chunk)
+            size += len(chunk)
+            if size > most_unpacked(len(data)):
+                refuse_growth(name, len(data), "If it is meant to be so, unpack it with gunzip.")
+    return b"".join(chunks)

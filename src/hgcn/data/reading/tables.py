@@ -8,9 +8,16 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from hgcn.data.reading.lines import DELIMITERS, Text, read_bytes
+from hgcn.data.reading.bounds import (
+    STDIN,
+    check_columns,
+    check_file,
+    check_growth,
+    most_unpacked,
+)
+from hgcn.data.reading.lines import DELIMITERS, Text, name_of, read_bytes
 from hgcn.errors import DataError
-from hgcn.text import near_miss, one_of
+from hgcn.text import one_of
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,6 +29,8 @@ PARQUET = (".parquet", ".pq")
 TABLE_ENDINGS = (*SEPARATORS, *PARQUET)
 
 
+SPARE_CELLS = 10_000_000
+"""A row of n fields has n bytes or more; blank lines may ask for so many fields beyond that."""
 _NO_HEADER = " If the first line is no header, say so: Table(path, header=False)."
 
 
@@ -70,12 +79,17 @@ def is_table(path: Path) -> bool:
     return _ending(path) in TABLE_ENDINGS
 
 
-def read_table(table: Table, guess: Callable[[list[list[str]]], bool | None]) -> Frame:
-    """Read a file; ``guess`` tells from the first two records whether the first is a header."""
+def read_table(
+    table: Table, guess: Callable[[list[list[str]]], bool | None], *, plain: bool = True
+) -> Frame:
+    """Read a file; ``guess`` tells from the first two records whether the first is a header.
+
+    Columns of lists, records or bytes are refused, unless ``plain`` is False: then whoever uses a
+    column checks it.
+    """
     path = Path(table.path)
-    if not path.exists():
-        near = sorted(p.name for p in path.parent.iterdir()) if path.parent.is_dir() else []
-        raise DataError(f"Expected a file, got none ({path}).{near_miss(path.name, near)}")
+    if path != STDIN:
+        check_file(path)
     if _ending(path) not in TABLE_ENDINGS and table.delimiter is None:
         raise DataError(
             f"Expected a table ending in {', '.join(TABLE_ENDINGS)}, got {_ending(path)!r} "
@@ -84,11 +98,44 @@ def read_table(table: Table, guess: Callable[[list[list[str]]], bool | None]) ->
     frame = _read_parquet(path) if _ending(path) in PARQUET else _read_text(path, table, guess)
     if not frame.data.height:
         hint = "" if frame.header is None or _ending(path) in PARQUET else _NO_HEADER
-        raise DataError(f"Expected rows below the header, got none ({path}).{hint}")
-    return _pick(frame, table.columns)
+        raise DataError(f"Expected rows below the header, got none ({frame.path}).{hint}")
+    frame = _pick(frame, table.columns)
+    if plain:
+        check_types(frame, frame.data.columns)
+    return frame
+
+
+def check_types(frame: Frame, names: Sequence[str]) -> None:
+    """Refuse columns whose values are neither numbers nor text nor dates, and overlong texts."""
+    import polars as pl
+
+    for name in names:
+        column = frame.data.get_column(name)
+        if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
+            raise DataError(
+                f"Expected a number, a text or a date in each cell of the column {name!r}, got "
+                f"{column.dtype} ({frame.path}). Leave the column out, or make several plain ones "
+                "of it."
+            )
+        if column.dtype == pl.String:
+            _check_lengths(column, frame)
+
+
+def _check_lengths(column: pl.Series, frame: Frame) -> None:
+    """Refuse a column in which one text is so long that all of them would take too much memory."""
+    lengths = column.str.len_bytes()
+    longest = int(lengths.max() or 0)  # type: ignore[arg-type]
+    # An array of text has room for the longest one, with 4 bytes for each letter, in every row.
+    if 4 * longest * len(column) > most_unpacked(int(lengths.sum())):
+        raise DataError(
+            f"Expected short texts in the column {column.name!r}, got one of {longest:,} bytes "
+            f"({frame.location(lengths.arg_max() or 0)}). Leave the column out, or shorten it."
+        )
 
 
 def _ending(path: Path) -> str:
+    if path == STDIN:
+        return ".csv"
     name = path.name.lower().removesuffix(".gz")
     return Path(name).suffix
 
@@ -106,9 +153,14 @@ def _read_parquet(path: Path) -> Frame:
     import polars as pl
 
     try:
+        schema = pl.read_parquet_schema(path)
+        check_columns(len(schema), str(path))
+        rows = pl.scan_parquet(path).select(pl.len()).collect().item()
+        # Even a column of nothing but zeros, which takes no room in the file, has 8 bytes a row.
+        check_growth(path, 8 * rows * len(schema), "Give features as an .npz file.")
         data = pl.read_parquet(path)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        reason = str(error).splitlines()[0]
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(
             f"Expected a Parquet file, got a damaged or different one ({path}): {reason}."
         ) from None
@@ -119,23 +171,26 @@ def _read_text(path: Path, table: Table, guess: Callable[[list[list[str]]], bool
     import polars as pl
 
     data = read_bytes(path)
+    name = name_of(path)
     comment = "#" if _ending(path) in LOOSE else None
-    text = Text(str(path), data, table.delimiter or ",", comment)
+    text = Text(name, data, table.delimiter or ",", comment)
     if table.delimiter is None:
         first = _first_line(text)
         fitting = [sign for sign in SEPARATORS[_ending(path)] if sign in first]
-        text = Text(str(path), data, (fitting or SEPARATORS[_ending(path)])[0], text.comment)
+        text = Text(name, data, (fitting or SEPARATORS[_ending(path)])[0], text.comment)
     elif table.delimiter not in DELIMITERS:
         raise DataError(one_of("delimiter", table.delimiter, DELIMITERS))
     top = list(islice((fields for _, fields in text.head().records() if fields), 2))
     if not top:
-        raise DataError(f"Expected a table, got comments only ({path}).")
+        raise DataError(f"Expected a table, got comments only ({name}).")
     if table.delimiter is None:
         _check_delimiter(text.head(), top[0])
     header = table.header
     if header is None:
         header = True if table.columns is not None else guess(top)
+    check_columns(len(top[0]), name)
     names = _names(text.head(), top[0], header, table)
+    _check_cells(text, len(names))
     try:
         frame = pl.read_csv(
             data.lstrip(b"\r\n"),
@@ -154,10 +209,22 @@ def _read_text(path: Path, table: Table, guess: Callable[[list[list[str]]], bool
     below = 1 if header else 0
     return Frame(
         frame.slice(below),
-        str(path),
-        lambda row: f"{path}, line {text.line_of(row + below)}",
+        name,
+        lambda row: f"{name}, line {text.line_of(row + below)}",
         header,
     )
+
+
+def _check_cells(text: Text, width: int) -> None:
+    """Refuse a text whose lines are mostly shorter than a row: polars would fill each of them."""
+    most = len(text.data) + SPARE_CELLS
+    if text.data.count(b"\n") * width > most:
+        rows = len(text.check_widths(width))  # lines of one field are one row
+        if rows * width > most:
+            raise DataError(
+                f"Expected rows of {width:,} fields, got mostly blank lines ({text.path}). Remove "
+                "them."
+            )
 
 
 def _first_line(text: Text) -> str:
@@ -195,7 +262,7 @@ def _names(text: Text, first: list[str], header: bool | None, table: Table) -> l
             )
         return names or [f"column {at}" for at in range(1, len(first) + 1)]
     names = [name.strip() or f"column {at}" for at, name in enumerate(first, 1)]
-    twice = [name for at, name in enumerate(names) if name in names[:at]]
-    if twice:
-        raise DataError(f"Expected different names of columns, got {twice[0]!r} twice {where}.")
+    if len(set(names)) < len(names):
+        twice = next(name for at, name in enumerate(names) if name in names[:at])
+        raise DataError(f"Expected different names of columns, got {twice!r} twice {where}.")
     return names

@@ -1,0 +1,64 @@
+"""What the files of a run folder must hold, beyond having the checksums that were noted.
+
+Checksums show damage. Whoever forges a file can forge its checksum too: then the content itself has
+to be of the right form, or commands would fail halfway.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from hgcn.inference.feature_map import FeatureMap
+from hgcn.names import NORMALISATIONS
+
+TEXTS = ("task", "model", "source", "preset", "select", "stopped")
+NUMBERS = ("best_epoch", "epochs", "parameters", "seed", "seconds")
+SCORES = ("val", "test")
+
+
+def check_metrics(metrics: Any) -> dict[str, Any]:
+    """The content of metrics.json, if it is of the form that a training writes."""
+    if not isinstance(metrics, dict):
+        raise ValueError(f"metrics.json holds {metrics!r:.40}")
+    wrong = [name for name in TEXTS if not isinstance(metrics.get(name), str)]
+    wrong += [name for name in NUMBERS if not _is_number(metrics.get(name))]
+    for name in SCORES:
+        scores = metrics.get(name)
+        if not isinstance(scores, dict) or not all(map(_is_number, scores.values())):
+            wrong.append(name)
+    curvatures = metrics.get("curvatures")
+    if not isinstance(curvatures, list) or not all(map(_is_number, curvatures)):
+        wrong.append("curvatures")
+    if wrong:
+        raise ValueError(f"metrics.json has no {wrong[0]!r} as a training writes it")
+    return metrics
+
+
+def check_network(
+    weights: Mapping[str, Tensor], features: FeatureMap, about: Mapping[str, Any], num_classes: int
+) -> None:
+    """Refuse weights, a feature map or names of classes that a network cannot work with."""
+    if not all(bool(weight.isfinite().all()) for weight in weights.values()):
+        raise ValueError("weights are not finite")
+    names = about["class_names"]
+    if names is not None and not (
+        isinstance(names, list)
+        and all(isinstance(name, str) for name in names)
+        and (num_classes in (0, len(names)))
+    ):
+        raise ValueError(f"its names of classes are {names!r:.40}")
+    if features.num_features != about["in_channels"] or features.normalise not in NORMALISATIONS:
+        raise ValueError("its feature map is not that of the network")
+    statistics = [value for value in (features.mean, features.scale) if value is not None]
+    row = torch.ones(1, features.num_raw)
+    scaled = NORMALISATIONS.find(features.normalise).apply(row, *statistics)
+    if scaled.shape != row.shape or not bool(scaled.isfinite().all()):
+        raise ValueError("the numbers of its feature map are not those of its features")
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300

@@ -1,0 +1,65 @@
+"""Settings that ask for more memory than there is: refused before or when it is taken."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from hgcn.config import Config
+from hgcn.errors import ConfigError
+
+SETTINGS = ("dim", "layers", "heads", "negatives")
+"""Settings that a need of memory grows with."""
+CGROUP = Path("/sys/fs/cgroup/memory.max")
+
+
+def total_memory() -> int:
+    """The bytes of memory that this process may have in all."""
+    bounds = [1 << 62]
+    if hasattr(os, "sysconf"):
+        bounds.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    if CGROUP.is_file():  # the limit of a container
+        text = CGROUP.read_text(encoding="ascii").strip()
+        bounds += [int(text)] if text.isdecimal() else []
+    if sys.platform != "win32":
+        import resource
+
+        limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+        bounds += [limit] if limit != resource.RLIM_INFINITY else []
+    return min(bounds)
+
+
+def check_memory(need: int, what: str, config: Config) -> None:
+    """Refuse settings that need more bytes than this machine has."""
+    total = total_memory()
+    if need > total and config.device.startswith("cpu"):
+        raise ConfigError(
+            f"Expected {what} to fit into the memory of this machine, {total / 1e9:.3g} GB, got "
+            f"settings that need {need / 1e9:.3g} GB or more: {_listed(config)}. Choose smaller "
+            "ones."
+        )
+
+
+@contextlib.contextmanager
+def enough_memory(config: Config) -> Iterator[None]:
+    """Say which settings to change if memory runs out in this context."""
+    try:
+        yield
+    except (MemoryError, RuntimeError) as error:
+        text = str(error)
+        if isinstance(error, RuntimeError) and not (
+            "allocate memory" in text or "out of memory" in text
+        ):
+            raise
+        raise ConfigError(
+            f"Expected settings that fit into memory, got {_listed(config)}, for which it does not "
+            "suffice. Choose smaller ones, or a smaller graph or fewer features."
+        ) from error
+
+
+def _listed(config: Config) -> str:
+    given = {name: getattr(config, name) for name in SETTINGS}
+    return ", ".join(f"`{name}` {value}" for name, value in given.items() if value is not None)
