@@ -4,6 +4,8 @@ import pytest
 import torch
 from hypothesis import settings
 
+pytest.register_assert_rewrite("fault_children")
+
 # The first call of a torch operation can take a second, so no example has a deadline.
 settings.register_profile("hgcn", deadline=None)
 # The same examples on every run: a change is never blamed for another one's unlucky draw.

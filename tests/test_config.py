@@ -60,10 +60,16 @@ def test_nothing_is_set_by_default():
     assert Config(**tomllib.loads(Config().to_toml())) == Config()
 
 
-@given(st.text(st.characters(exclude_categories=("Cs",))), st.floats(1e-300, 1e300))
+@given(st.text(st.characters(exclude_categories=("Cs",))), st.floats(1e-300, 1e30))
 def test_any_text_and_number_survives_toml(text, number):
     config = Config(source=text, lr=number)
     assert Config(**tomllib.loads(config.to_toml())) == config
+
+
+def test_numbers_that_torch_cannot_take_are_refused():
+    for name, value in (("lr", 1e31), ("r", -1e300), ("layers", 10**13)):
+        with pytest.raises(ConfigError, match=f"Expected `{name}` to be between"):
+            Config(**{name: value})
 
 
 def test_all_wrong_values_are_reported_at_once():
@@ -151,3 +157,9 @@ def test_model_settings_fill_in_exactly_what_the_model_has(model):
         with pytest.raises(ConfigError) as caught:
             model_settings(Config(model=model, **absent))
         assert len(str(caught.value).splitlines()) == len(absent)
+
+
+def test_toml_that_is_nested_too_deep_is_refused(tmp_path):
+    (tmp_path / "deep.toml").write_text("lr = " + "[" * 100_000)
+    with pytest.raises(ConfigError, match="to be TOML"):
+        read_toml(tmp_path / "deep.toml")

@@ -8,6 +8,8 @@ message goes to stderr, and the exit code is 2.
 from __future__ import annotations
 
 import argparse
+import io
+import logging
 import os
 import sys
 import warnings
@@ -16,7 +18,8 @@ from importlib import import_module
 from typing import NoReturn, Protocol, TextIO, cast
 
 from hgcn import __version__
-from hgcn.errors import HGCNError
+from hgcn.commands._interruption import INTERRUPTED
+from hgcn.errors import HGCNError, explain
 from hgcn.text import near_miss
 
 COMMANDS = {
@@ -34,8 +37,8 @@ COMMANDS = {
 }
 """Name and help of each command; its module is ``hgcn.commands.NAME``."""
 
-FAILED, BAD_INPUT, INTERRUPTED = 1, 2, 130
-"""Exit codes. A command uses 1 for a negative answer; 130 is the shell's for Ctrl-C."""
+FAILED, BAD_INPUT = 1, 2
+"""Exit codes. A command uses 1 for a negative answer."""
 
 
 class Command(Protocol):
@@ -53,6 +56,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     # Read when torch starts. Threads that wait by spinning make a busy machine many times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if not _has_streams():
+        return FAILED
+    try:
+        code = _try(words)
+    except SystemExit:
+        if not _flush():
+            raise SystemExit(FAILED) from None
+        raise
+    return code if _flush() else code or FAILED
+
+
+def _try(words: list[str]) -> int:
     try:
         return _run(words)
     except HGCNError as error:
@@ -61,32 +76,44 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader has enough, as in `hgcn datasets | head -1`. Python would complain once more
-        # when it flushes stdout at the end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception as error:
-        if os.environ.get("HGCN_TRACEBACK"):
+        return 0  # the reader has enough, as in `hgcn datasets | head -1`
+    except BaseException as error:
+        # A panic of compiled Rust, such as that of polars without memory, is no Exception.
+        panic = type(error).__name__ == "PanicException"
+        if (not isinstance(error, Exception) and not panic) or os.environ.get("HGCN_TRACEBACK"):
             raise
-        say_error(_explain(error))
+        if not (isinstance(error, OSError) and not _flush()):  # else stdout was to blame
+            say_error(explain(error))
         return FAILED
 
 
-def _explain(error: Exception) -> str:
-    """What to say of an error that no command foresaw."""
-    text = str(error) or type(error).__name__
-    if isinstance(error, OSError):
-        where = f" ({error.filename})" if error.filename else ""
-        return f"Expected to read or write a file, but: {error.strerror or error}{where}."
-    if isinstance(error, MemoryError) or "allocate memory" in text or "out of memory" in text:
-        return (
-            "There is not enough memory for this. Try a smaller `dim`, fewer `negatives` or "
-            "features, or a smaller graph."
+def _has_streams() -> bool:
+    """Whether there is a stdout; what cannot be written to it is written somehow, or not at all."""
+    if sys.stderr is None:
+        sys.stderr = open(os.devnull, "w")  # noqa: PTH123, SIM115
+    if sys.stdout is None:
+        say_error("Expected to write to standard output, but it is closed. Try `> /dev/null`.")
+        return False
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Names of files may be no text, and some terminals have no ±.
+        sys.stdout.reconfigure(
+            errors="surrogateescape" if sys.stdout.encoding == "utf-8" else "replace"
         )
-    return (
-        f"A fault of hgcn: {type(error).__name__}: {text.splitlines()[0]}. Please report it, with "
-        "what HGCN_TRACEBACK=1 shows."
-    )
+    return True
+
+
+def _flush() -> bool:
+    """Write what is left of stdout; returns whether all of it was written."""
+    try:
+        sys.stdout.flush()
+    except OSError as error:
+        # Python would try and complain once more when it ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return True
+        say_error(f"Expected to write to standard output, but: {error.strerror}.")
+        return False
+    return True
 
 
 def say_error(message: str) -> None:
@@ -131,9 +158,11 @@ def _run(words: list[str]) -> int:
     command = cast(Command, import_module(f"hgcn.commands.{name}"))
     own = _Parser(prog=f"hgcn {name}", formatter_class=argparse.RawDescriptionHelpFormatter)
     command.configure(own)
-    code = command.run(own.parse_args(chosen.arguments))
-    sys.stdout.flush()
-    return code
+    given = own.parse_args(chosen.arguments)
+    logging.getLogger("hgcn").setLevel(
+        logging.ERROR if getattr(given, "quiet", False) else logging.WARNING
+    )
+    return command.run(given)
 
 
 def _show_warning(

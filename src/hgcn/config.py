@@ -17,6 +17,8 @@ from hgcn.errors import ConfigError
 from hgcn.text import near_miss, one_of
 
 MAX_SEED = 2**32 - 1
+LARGEST = {int: 10**12, float: 1e30}
+"""Larger numbers are more than torch can take."""
 
 
 def _setting(
@@ -169,8 +171,9 @@ class Config:
         group="training", low=0, high=0.95,
     )  # fmt: skip
     negatives: float = _setting(
-        1.0, "links: random pairs for each edge in the loss", group="training", above=0
-    )
+        1.0, "links: random pairs for each edge in the loss", group="training", above=0,
+        high=1e6,
+    )  # fmt: skip
     class_weights: bool = _setting(
         False, "nodes: weight classes against their frequency", group="training"
     )
@@ -274,7 +277,7 @@ def read_toml(path: str | Path) -> dict[str, Any]:
         raise ConfigError(
             f"Expected a TOML file, but {path} cannot be read: {error.strerror}."
         ) from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"Expected {path} to be TOML: {error}.") from error
     try:
         check_names(settings)
@@ -305,6 +308,8 @@ def _complaint(setting: Field[Any], value: Any) -> str | None:
         bounds.append((value <= high, f"at most {high:g}"))
     if kind is float:
         bounds.append((abs(value) < float("inf"), "finite"))
+    if kind in LARGEST and LARGEST[kind] < abs(value) < float("inf"):
+        bounds = [(False, f"between -{LARGEST[kind]:g} and {LARGEST[kind]:g}")]
     if not all(holds for holds, _ in bounds):
         return f"Expected `{name}` to be {' and '.join(text for _, text in bounds)}, got {value!r}."
     return None

@@ -1,11 +1,15 @@
-"""The number of processors, and pools of processes; the same on every operating system."""
+"""The number of processors, and processes that use them; the same on every operating system."""
 
 from __future__ import annotations
 
+import contextlib
+import multiprocessing
 import os
-from collections.abc import Callable
+import signal
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import connection
 from typing import Any
 
 
@@ -16,32 +20,79 @@ def count_cores() -> int:
     return os.cpu_count() or 1
 
 
+@contextlib.contextmanager
 def worker_pool(
     workers: int, prepare: Callable[..., None] | None = None, *arguments: Any
-) -> ProcessPoolExecutor:
+) -> Iterator[ProcessPoolExecutor]:
     """A pool of new processes with one thread each: more would fight for the processors.
 
     Processes are spawned, never forked: a fork of a process with threads may hang, and some
     systems cannot fork. Functions that are sent to them must be importable, values picklable.
+    They do not hear Ctrl-C, which ends them by way of this process.
 
     Args:
         workers: number of processes.
         prepare: called once in each process.
         arguments: arguments of ``prepare``; locks and events come from :func:`process_context`.
     """
-    return ProcessPoolExecutor(
+    before = multiprocessing.active_children()
+    with ProcessPoolExecutor(
         workers, process_context(), initializer=_start, initargs=(prepare, arguments)
-    )
+    ) as pool:
+        try:
+            yield pool
+        except KeyboardInterrupt:
+            # A pool can only wait for its jobs, perhaps for hours, unless its processes are gone.
+            for process in multiprocessing.active_children():
+                if process not in before:
+                    process.kill()
+            raise
 
 
 def process_context() -> Any:
     """The context of ``multiprocessing`` that spawns processes."""
-    return get_context("spawn")
+    return multiprocessing.get_context("spawn")
 
 
-def _start(prepare: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
+def become_worker() -> None:
+    """Make this process one that works for another: with one thread, and no end of its own.
+
+    Signals are for the process that started it, and whose end is its own, even by ``kill -9``.
+    """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _end_with_parent()
     import torch
 
     torch.set_num_threads(1)
+
+
+@contextlib.contextmanager
+def deaf() -> Iterator[None]:
+    """Ignore Ctrl-C here, and in processes that are started now for as long as they live."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _start(prepare: Callable[..., None] | None, arguments: tuple[Any, ...]) -> None:
+    become_worker()
     if prepare is not None:
         prepare(*arguments)
+
+
+def _end_with_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is None:
+        return
+    sentinel = parent.sentinel
+
+    def wait() -> None:
+        connection.wait([sentinel])
+        os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()

@@ -7,6 +7,7 @@ that expects a ``ValueError`` keeps working.
 __all__ = [
     "ConfigError",
     "DataError",
+    "DerivativeError",
     "DivergenceError",
     "GeometryError",
     "GraphError",
@@ -14,6 +15,7 @@ __all__ = [
     "LegacyWarning",
     "ModelError",
     "RunError",
+    "explain",
 ]
 
 
@@ -51,3 +53,30 @@ class RunError(HGCNError, ValueError):
 
 class DivergenceError(HGCNError, ArithmeticError):
     """Weights that have grown until the numbers of a network are no longer finite."""
+
+
+NO_MEMORY = ("allocate memory", "out of memory", "bad_alloc", "could not spawn threads")
+"""What other packages say when there is not enough memory."""
+
+
+def explain(error: BaseException) -> str:
+    """What to tell a user of an error, also of one that nobody foresaw."""
+    text = str(error) or type(error).__name__
+    if isinstance(error, HGCNError):
+        return text
+    if isinstance(error, OSError):
+        where = f" ({error.filename})" if error.filename else ""
+        return f"Expected to read or write a file, but: {error.strerror or error}{where}."
+    if isinstance(error, MemoryError) or any(words in text for words in NO_MEMORY):
+        return (
+            "There is not enough memory for this. Try a smaller `dim`, fewer `negatives` or "
+            "features, or a smaller graph."
+        )
+    return (
+        f"A fault of hgcn: {type(error).__name__}: {text.splitlines()[0]}. Please report it, with "
+        "what HGCN_TRACEBACK=1 shows."
+    )
+
+
+class DerivativeError(HGCNError, RuntimeError):
+    """A derivative that is not computed."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import glob
 import hashlib
 import io
 import json
@@ -13,8 +14,9 @@ import tempfile
 from collections.abc import Iterator
 from itertools import accumulate
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
+from hgcn import locks
 from hgcn.errors import RunError
 
 if TYPE_CHECKING:
@@ -37,24 +39,49 @@ def replacing(path: Path) -> Iterator[Path]:
     """A temporary file beside ``path`` that takes its place at the end, if all went well.
 
     Whoever reads ``path`` sees the old file or the new one, never half of it: also after a crash.
+    What a process that was killed has left goes with the next writing.
     """
     try:
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        os.close(handle)
-        temporary = Path(name)
-        try:
-            yield temporary
-            with temporary.open("rb+") as file:
-                os.fsync(file.fileno())
-            temporary.chmod(0o666 & ~_umask())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
+        remove_leftovers(path)
+        with contextlib.ExitStack() as held:
+            handle, temporary = _open_temporary(path)
+            held.callback(os.close, handle)
+            try:
+                yield temporary
+                os.fsync(handle)
+                temporary.chmod(0o666 & ~_umask())
+                if os.name == "nt":  # where an open file cannot be moved
+                    held.close()
+                temporary.replace(path)
+            finally:
+                temporary.unlink(missing_ok=True)
     except OSError as error:
         raise RunError(
             f"Expected to write {path}, but: {error.strerror or error}. What was there before is "
             "unchanged."
         ) from error
+
+
+def _open_temporary(path: Path) -> tuple[int, Path]:
+    """A new file beside ``path``, marked as in use for as long as its handle is open."""
+    while True:
+        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".tmp", dir=path.parent)
+        locks.share(handle)
+        if os.fstat(handle).st_nlink:
+            return handle, Path(name)
+        os.close(handle)  # another process took it for a leftover before it was marked
+
+
+def remove_leftovers(path: Path) -> None:
+    """Remove the temporary files of ``path`` that nobody writes any more."""
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.????????.tmp"):
+        with contextlib.suppress(OSError):  # it is gone already, or must stay
+            handle = os.open(leftover, os.O_RDONLY)
+            try:
+                if locks.share(handle):
+                    leftover.unlink()
+            finally:
+                os.close(handle)
 
 
 def _umask() -> int:
@@ -100,7 +127,7 @@ def kind_of(path: Path) -> str | None:
 
 
 @contextlib.contextmanager
-def reading(path: Path) -> Iterator[IO[bytes]]:
+def reading(path: Path) -> Iterator[io.BufferedReader]:
     """A regular file of a run, opened; an error if that, or reading it, cannot be done."""
     try:
         kind = kind_of(path)

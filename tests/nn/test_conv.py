@@ -236,16 +236,6 @@ def test_copies_and_dtypes() -> None:
     assert not torch.equal(conv(x.float(), EDGES), expected.float())
 
 
-@pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # from the compiler itself
-def test_compile() -> None:
-    conv, x = conv_and_features("local", True)
-    compiled = torch.compile(conv, backend="aot_eager")
-    out = compiled(x, EDGES)
-    torch.testing.assert_close(out, conv(x, EDGES))
-    out.sum().backward()
-    assert conv.linear.weight.grad.isfinite().all()
-
-
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [

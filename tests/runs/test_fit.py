@@ -9,11 +9,9 @@ import torch
 
 from hgcn.config import Config
 from hgcn.data.sparse import csr_matrix
-from hgcn.errors import ConfigError, DataError, DivergenceError, ModelError, RunError
-from hgcn.runs import checkpoint
+from hgcn.errors import ConfigError, DataError, DivergenceError, ModelError
 from hgcn.runs.fit import fit
 from hgcn.runs.folder import load_run
-from hgcn.runs.seeds import fit_seeds, summarise
 from hgcn.training.links import LinkTask
 from hgcn.training.loop import train
 from hgcn.training.presets import preset
@@ -223,37 +221,3 @@ def test_a_config_file_repeats_its_run_exactly(tmp_path):
     assert again.config == settings
     keep = {key: value for key, value in first.metrics.items() if key != "seconds"}
     assert {key: again.metrics[key] for key in keep} == keep
-
-
-def test_seeds_are_trained_each_and_summarised(tmp_path, monkeypatch):
-    class Pool:
-        """Runs jobs at once, here."""
-
-        def __init__(self, *_):
-            pass
-
-        def __enter__(self):
-            return self
-
-        def __exit__(self, *_):
-            pass
-
-        def map(self, function, jobs):
-            return map(function, jobs)
-
-    monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", Pool)
-    edges, _ = write_files(tmp_path, tree())
-    summary = fit_seeds(edges, 3, out=tmp_path / "runs", seed=4, **QUICK)
-    runs = [load_run(tmp_path / "runs" / f"seed-{seed}") for seed in (4, 5, 6)]
-    assert summary["seeds"] == [4, 5, 6]
-    values = [run.metrics["test"]["roc_auc"] for run in runs]
-    assert summary["test"]["roc_auc"]["mean"] == pytest.approx(np.mean(values))
-    assert summary["test"]["roc_auc"]["std"] == pytest.approx(np.std(values, ddof=1))
-    assert same_weights(runs[0], fit(edges, seed=4, **QUICK))
-    with pytest.raises(RunError, match="holds runs already"):
-        fit_seeds(edges, 3, out=tmp_path / "runs")
-    with pytest.raises(ConfigError, match="`dim` to be at least 1"):
-        fit_seeds(edges, 3, out=tmp_path / "other", dim=0)
-    assert not (tmp_path / "other").exists()
-    assert summarise([runs[0].metrics])["test"]["roc_auc"]["std"] == 0.0
-    assert checkpoint.CHECKPOINT_SECONDS > 0

@@ -1,3 +1,4 @@
+import contextlib
 import os
 import shutil
 import signal
@@ -116,7 +117,7 @@ def test_what_cannot_be_resumed_is_refused(interrupted, tmp_path):
 
 def test_a_run_that_was_killed_before_its_page_gets_it(interrupted, monkeypatch):
     resume(interrupted)
-    (interrupted / ".disk.html.half").touch()
+    (interrupted / ".disk.html.abcdefgh.tmp").touch()
     drawn = []
     monkeypatch.setattr(fit_module, "_draw", lambda run, folder: drawn.append((run, folder)))
     run = resume(interrupted)
@@ -179,7 +180,7 @@ def test_a_full_disk_at_a_checkpoint_keeps_the_one_before(tmp_path, monkeypatch)
     def fills_up(path, content):
         if path.name == "resume.safetensors":
             written.append(path)
-            if len(written) > 3:
+            if len(written) > 4:  # the first one is of the beginning
                 raise RunError("No space left on device.")
         write(path, content)
 
@@ -200,14 +201,15 @@ def test_a_killed_process_is_resumed_to_the_same_weights(tmp_path):
     process = subprocess.Popen([*command, edges, *flags, "--out", "run"], cwd=tmp_path,
                                env=environment, stderr=subprocess.DEVNULL)  # fmt: skip
     state, limit = tmp_path / "run" / "resume.safetensors", time.monotonic() + 120
-    while not state.exists() and process.poll() is None and time.monotonic() < limit:
+    history = state.with_name("history.csv")
+    while not history.exists() and process.poll() is None and time.monotonic() < limit:
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     shutil.copytree(tmp_path / "run", tmp_path / "copy")
     epoch = trees.read_tree(state)["state"]["epoch"]
     assert 0 < epoch < 150
-    (tmp_path / "run" / ".history.csv.cut").touch()  # as if it had been writing this file
+    (tmp_path / "run" / ".history.csv.abcdefgh.tmp").touch()  # as if it had been writing this file
     done = subprocess.run([*command, "--resume", "run"], cwd=tmp_path, env=environment,
                           capture_output=True, text=True, check=False)  # fmt: skip
     assert done.returncode == 0, done.stderr
@@ -219,3 +221,41 @@ def test_a_killed_process_is_resumed_to_the_same_weights(tmp_path):
     assert first.keys() == second.keys()
     assert all(torch.equal(first[name], second[name]) for name in first)
     assert load_run(tmp_path / "run").history == whole.history
+
+
+def test_a_run_killed_before_its_first_epoch_keeps_its_settings_and_data(tmp_path):
+    edges, _ = write_files(tmp_path, tree())
+
+    def stop(progress):
+        raise Killed
+
+    with pytest.raises(Killed):
+        fit(edges, out=tmp_path / "run", on_epoch=stop, **SETTINGS)
+    config = tmp_path / "run" / "config.toml"
+    text = config.read_text()
+    config.write_text(text.replace("seed = 0", "seed = 1"))
+    with pytest.raises(RunError, match="Expected the settings that"):
+        resume(tmp_path / "run")
+    config.write_text(text)
+    whole = fit(edges, **SETTINGS)
+    assert same_weights(resume(tmp_path / "run"), whole)
+
+
+@pytest.mark.parametrize("end", [1, 9])
+def test_a_run_of_another_process_in_the_meantime_is_left_alone(tmp_path, monkeypatch, end):
+    """Both looked at an empty folder; then the other one came first, and is over or was killed."""
+    claimed, graph = fit_module.run_folder.claimed, tree()
+    out = tmp_path / "run"
+
+    def late(path, config):
+        monkeypatch.undo()
+        monkeypatch.setattr(fit_module, "_draw", lambda run, folder: None)
+        with contextlib.suppress(Killed):
+            fit(graph, task="link", out=out, seed=1, on_epoch=stop_after(end), **SETTINGS)
+        return claimed(path, config)
+
+    monkeypatch.setattr(fit_module.run_folder, "claimed", late)
+    with pytest.raises(RunError, match="another process has written one there"):
+        fit(graph, task="link", out=out, seed=2, **SETTINGS)
+    assert "seed = 1" in (out / "config.toml").read_text()
+    assert (out / "environment.json").exists() == (end == 9)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from hgcn import files
 from hgcn.errors import RunError
+from hgcn.locks import share
 from hgcn.runs import trees
 
 LEAVES = (
@@ -169,3 +170,38 @@ def test_tables_are_written_by_their_ending(name, tmp_path):
     files.write_table(path, table)
     read = pl.read_parquet if name == "t.parquet" else pl.read_csv
     assert read(path).equals(table)
+
+
+def test_what_a_killed_process_left_goes_with_the_next_writing(tmp_path):
+    path = tmp_path / "file.csv"
+    left, other, used = (
+        tmp_path / name
+        for name in (".file.csv.abcdefgh.tmp", ".file.csv.backup", ".file.csv.12345678.tmp")
+    )
+    for name in (left, other, used):
+        name.touch()
+    handle = os.open(used, os.O_RDWR)
+    share(handle)  # as a process does that writes the file at this moment
+    files.write_text(path, "new")
+    assert not left.exists()
+    assert other.exists()
+    assert used.exists()
+    os.close(handle)
+    files.remove_leftovers(path)
+    assert sorted(tmp_path.iterdir()) == [other, path]
+
+
+def test_two_writers_of_one_file_do_not_disturb_each_other(tmp_path):
+    path = tmp_path / "file"
+    with files.replacing(path) as first:
+        first.write_text("first")
+        files.write_text(path, "second")
+        assert path.read_text() == "second"
+    assert path.read_text() == "first"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_json_that_is_nested_too_deep_is_refused(tmp_path):
+    (tmp_path / "deep.json").write_text("[" * 100_000)
+    with pytest.raises(RunError, match=r"deep\.json to be JSON"):
+        files.read_json(tmp_path / "deep.json")

@@ -81,3 +81,29 @@ def test_a_file_that_is_no_journal_is_named(tmp_path):
     path.write_text("these are\nnot trials\n")
     with pytest.raises(RunError, match=r"journal\.log to be the journal of a search"):
         entries(path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="has no limit for files")
+def test_a_line_that_has_no_room_leaves_no_part_of_it(tmp_path):
+    """The system takes some bytes of it, and says only then that there is no room."""
+    import resource
+
+    path = tmp_path / "journal.log"
+    journal = Journal(path)
+    journal.append_logs([{"a": 1}])
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (path.stat().st_size + 5, before[1]))
+    try:
+        with pytest.raises(RunError, match="The trials before are kept"):
+            journal.append_logs([{"b": 20 * "x"}])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert path.read_text() == '{"a":1}\n'
+
+
+def test_a_journal_knows_whether_another_process_uses_it(tmp_path):
+    first = Journal(tmp_path / "journal.log")
+    assert first.alone
+    assert not Journal(tmp_path / "journal.log").alone
+    del first
+    assert Journal(tmp_path / "journal.log").alone

@@ -1,5 +1,8 @@
+import contextlib
+import gc
 import re
 import statistics
+from importlib import import_module
 
 import numpy as np
 import polars as pl
@@ -23,6 +26,9 @@ from hgcn.training.problem import Problem, choose
 from hgcn.tuning import trial as search_trial
 from hgcn.tuning.search import search
 from hgcn.tuning.space import Range, make_space, parse_space
+
+# The package has a function of that name.
+search_module = import_module("hgcn.tuning.search")
 
 QUICK = {"epochs": 8, "dim": 4, "eval_every": 2}
 SPACE = {"lr": {"low": 1e-3, "high": 5e-2, "log": True}, "aggregation": ["local", "origin"]}
@@ -301,7 +307,7 @@ def test_failed_trials_are_told_and_passed_over(tmp_path):
     assert result.config.lr == 0.01
     assert len(result.trials) == 6
     with pytest.raises(RunError, match=r"None of 2 trials came to an end\. The last one: .*finite"):
-        search(tree(), trials=2, space={"lr": [1e30, 1e31]}, **settings)
+        search(tree(), trials=2, space={"lr": [1e29, 1e30]}, **settings)
 
 
 def test_ctrl_c_keeps_what_is_done(tmp_path, monkeypatch):
@@ -327,7 +333,8 @@ def test_ctrl_c_keeps_what_is_done(tmp_path, monkeypatch):
     assert [state.done for state in seen] == [1, 2]
     rest = search(tree(), trials=5, on_trial=seen.append, **settings)
     assert not rest.interrupted
-    assert (rest.trials["state"] != "interrupted").sum() == 5
+    whole = search(tree(), trials=5, **{**settings, "storage": None})
+    assert_frame_equal(rest.trials.select(SETTINGS), whole.trials.select(SETTINGS))
     assert [state.done for state in seen] == [1, 2, 3, 4, 5]
     assert seen[-1].best == rest.value
 
@@ -367,3 +374,45 @@ def test_counts_are_checked(wrong):
         search(tree(), **wrong)
     with pytest.raises(ConfigError, match="Did you mean 'dropout'"):
         search(tree(), dropuot=0.1)
+
+
+def test_a_killed_search_ends_as_one_that_was_not(tmp_path, monkeypatch):
+    """A trial whose process died is done again, with the settings that it had."""
+
+    class Killed(BaseException):
+        pass
+
+    def run(trials, storage):
+        return search(tree(), task="link", trials=trials, storage=storage, **QUICK)
+
+    whole, train = run(12, None), search_trial.train
+    for number in (0, 3, 11):  # the defaults, another start, one that learns from the others
+        left = []
+
+        def kill(task, on_epoch, left=left, number=number):
+            left.append(task)
+            if len(left) == number + 1:
+                raise Killed
+            return train(task, on_epoch=on_epoch)
+
+        storage = tmp_path / f"{number}.log"
+        with monkeypatch.context() as patch:
+            patch.setattr(search_trial, "train", kill)
+            patch.setattr(search_trial, "give_up", lambda study, trial: None)
+            with contextlib.suppress(Killed):
+                run(12, storage)
+        gc.collect()  # gives back what a process that died would have given back
+        parts = run(12, storage)
+        assert_frame_equal(parts.trials.drop("seconds"), whole.trials.drop("seconds"))
+        assert parts.config == whole.config
+
+
+def test_trials_of_another_process_are_not_given_up(tmp_path):
+    settings = {"task": "node", "space": SPACE, "storage": tmp_path / "j.log", **QUICK}
+    search(tree(), trials=2, **settings)
+    plan = search_module._plan(tree(), 1, SPACE, None, {"task": "node", **QUICK})
+    other = plan.at(str(tmp_path / "j.log")).study()
+    running = other.ask({name: spec.distribution() for name, spec in plan.space.items()})
+    states = search(tree(), trials=3, **settings).trials["state"].to_list()
+    assert states == ["complete", "complete", "interrupted", "complete"]
+    other.tell(running, 0.5)

@@ -114,7 +114,8 @@ def test_clients_are_bounded(serving):
 @pytest.mark.parametrize(
     "sent",
     [
-        b"", b"\r\n", b"\x16\x03\x01\x02\x00", b"GET /", b"GET / HTTP/9.9\r\n\r\n", b"BREW / HTTP/1.1\r\n\r\n",
+        b"", b"\r\n", b"\x16\x03\x01\x02\x00", b"GET /", b"GET / HTTP/9.9\r\n\r\n",
+        b"BREW / HTTP/1.1\r\n\r\n",
         b"GET " + b"/" * 70_000 + b" HTTP/1.1\r\n\r\n", b"GET / HTTP/1.1\r\n" + b"X: y\r\n" * 200,
         b"POST / HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
     ],

@@ -7,27 +7,23 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from rich.console import Console
-from rich.progress import BarColumn, ProgressColumn, Task, TextColumn
-from rich.progress import Progress as Bar
+from rich.console import Console, ConsoleOptions, Group, RenderResult
+from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
 from hgcn.names import score_name
 
 if TYPE_CHECKING:
+    from hgcn.experiments.reproduce import Status
+    from hgcn.runs.seeds import Seeds
     from hgcn.training.loop import Progress
     from hgcn.tuning.trial import Trials
 
-
-class _Remaining(ProgressColumn):
-    """The column of the time left until the last epoch; training may stop before."""
-
-    def render(self, task: Task) -> Text:
-        rate = task.completed / task.elapsed if task.elapsed and task.completed else None
-        if rate is None or task.total is None:
-            return Text("")
-        return Text(f"at most {duration((task.total - task.completed) / rate)} more", style="dim")
+BAR, LEAST_BAR = 24, 6
+"""Width of a bar, and what it may shrink to where there is little room."""
+MOST_LINES = 8
+"""So many seeds have a line of their own."""
 
 
 def duration(seconds: float) -> str:
@@ -39,110 +35,216 @@ def duration(seconds: float) -> str:
     return f"{seconds / 3600:.1f} h"
 
 
-class LiveLine:
-    """The progress of some work: a live line in a terminal, a line now and then in a pipe.
+class Line:
+    """One line of a live display, which never wraps: where there is little room it says less.
+
+    Args:
+        start: what the line begins with; always shown.
+        facts: the others with their ranks; where room is short, those of the highest rank go first.
+        share: how much is done, for a bar after the start; without, there is no bar.
+    """
+
+    BAR_RANK = 4
+
+    def __init__(
+        self, start: str, facts: Sequence[tuple[int, str]] = (), share: float | None = None
+    ) -> None:
+        self.start, self.share = start, share
+        self.facts = [(rank, text) for rank, text in facts if text]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        # A terminal writes ^C after the line, and must not wrap it.
+        yield self.text(options.max_width - 2, "-" if options.ascii_only else "━")
+
+    def text(self, width: int, mark: str = "━") -> Text:
+        """The line as it is shown in a terminal of some width."""
+        parts = [*self.facts]
+        if self.share is not None:
+            parts.insert(0, (self.BAR_RANK, mark * LEAST_BAR))
+        while parts and self._length(parts, 1) > width:
+            highest = max(rank for rank, _ in parts)
+            parts = [(rank, text) for rank, text in parts if rank < highest]
+        gap = 2 if self._length(parts, 2) <= width else 1
+        room = width - self._length(parts, gap)
+        line = Text(self.start, no_wrap=True, overflow="crop")
+        for rank, text in parts:
+            line.append(" " * gap)
+            if rank == self.BAR_RANK:
+                size = min(BAR, LEAST_BAR + room)
+                done = round(size * min(1.0, self.share or 0.0))
+                line.append(mark * done, "green").append(mark * (size - done), "bright_black")
+            else:
+                line.append(text)
+        return line
+
+    def _length(self, parts: Sequence[tuple[int, str]], gap: int) -> int:
+        return len(self.start) + sum(gap + len(text) for _, text in parts)
+
+    def __str__(self) -> str:
+        return "  ".join([self.start, *(text for _, text in self.facts)])
+
+
+class LiveDisplay:
+    """The progress of some work: live lines in a terminal, a line now and then in a pipe.
 
     Use it in a ``with`` statement.
 
     Args:
-        columns: the columns of the line before its text.
         quiet: show nothing.
         every: seconds between two lines in a pipe.
     """
 
-    def __init__(self, *columns: ProgressColumn, quiet: bool = False, every: float = 10.0) -> None:
-        self.console = Console(stderr=True, quiet=quiet)
-        self.every = every
+    def __init__(self, quiet: bool = False, every: float = 10.0) -> None:
+        self.quiet, self.every = quiet, every
+        self.console = Console(stderr=True, markup=False)
         self.last = time.monotonic()
-        self.bar = Bar(
-            *columns,
-            console=self.console,
-            transient=True,
-            disable=quiet or not self.console.is_terminal,
-        )
-        self.task = self.bar.add_task("", total=None, text="starting")
+        can_move = self.console.is_terminal and not self.console.is_dumb_terminal
+        self.live: Live | None = None
+        if can_move and not quiet:
+            self.live = Live(Line("starting"), console=self.console, transient=True)
 
     def __enter__(self) -> Self:
-        self.bar.start()
+        if self.live is not None:
+            self.live.start()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.bar.stop()
+        if self.live is not None:
+            self.live.stop()
 
-    def show(self, what: str, done: int, total: int, text: str) -> None:
-        """Show how much of the work called ``what`` is done."""
-        self.bar.update(self.task, completed=done, total=total, text=text)
+    def show(self, *lines: Line) -> None:
+        """Show these lines; in a pipe only the first of them, if it is time for that."""
+        if self.live is not None:
+            self.live.update(Group(*lines))
+            return
         now = time.monotonic()
-        if self.bar.disable and now - self.last >= self.every:
-            self.console.print(f"{what} {done}/{total}  {text}", highlight=False)
+        if not self.quiet and now - self.last >= self.every:
+            self.console.print(str(lines[0]), highlight=False, soft_wrap=True)
             self.last = now
 
 
-class TrainingDisplay(LiveLine):
+class TrainingDisplay(LiveDisplay):
     """The progress of training; give its :meth:`update` to :func:`hgcn.fit` as ``on_epoch``."""
 
     def __init__(self, quiet: bool = False, every: float = 10.0) -> None:
-        super().__init__(
-            TextColumn("epoch {task.completed}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[text]}"),
-            _Remaining(),
-            quiet=quiet,
-            every=every,
-        )
-        self.shown: dict[str, Any] = {"score": "", "c": ""}
+        super().__init__(quiet, every)
+        self.first: int | None = None
+        self.score = self.curvatures = ""
 
     def update(self, progress: Progress) -> None:
         """Show the state of training after an epoch."""
+        if self.first is None:
+            self.first = progress.epoch - 1  # epochs of an earlier call took none of our time
         if progress.score is not None:
-            self.shown["score"] = f"val {100 * progress.score:.2f}"
-            curvatures = " ".join(f"{c:.2g}" for c in progress.curvatures)
-            self.shown["c"] = f"c {curvatures}" if curvatures else ""
-        best = progress.best
-        words = [
-            f"loss {progress.loss:.4f}",
-            self.shown["score"],
-            f"best {100 * best.score:.2f} at {best.epoch}" if best.epoch else "",
-            f"patience {progress.patience_left}",
-            self.shown["c"],
+            self.score = f"val {100 * progress.score:.2f}"
+            self.curvatures = " ".join(f"{c:.2g}" for c in progress.curvatures)
+        rate = progress.seconds / (progress.epoch - self.first)
+        facts = [
+            (5, f"loss {progress.loss:.4f}"),
+            (0, self.score),
+            (1, _best(progress)),
+            (2, f"patience {progress.patience_left}"),
+            # Training may stop before the last epoch.
+            (3, f"at most {duration(rate * (progress.epochs - progress.epoch))}"),
+            (6, f"c {self.curvatures}" if self.curvatures else ""),
         ]
-        self.show("epoch", progress.epoch, progress.epochs, "  ".join(filter(None, words)))
+        self.show(Line(_epoch(progress), facts, progress.epoch / progress.epochs))
 
 
-class SearchDisplay(LiveLine):
+def _epoch(progress: Progress) -> str:
+    return f"epoch {progress.epoch:>{len(str(progress.epochs))}}/{progress.epochs}"
+
+
+def _best(progress: Progress) -> str:
+    return f"best {100 * progress.best.score:.2f}" if progress.best.epoch else ""
+
+
+class SeedsDisplay(LiveDisplay):
+    """The progress of several seeds: a line for all of them, and one for each that is running."""
+
+    def __init__(self, quiet: bool = False, every: float = 10.0) -> None:
+        super().__init__(quiet, every)
+        self.start = time.monotonic()
+        self.first: int | None = None
+
+    def update(self, seeds: Seeds) -> None:
+        """Show the state after something has changed."""
+        from hgcn.runs.seeds import mean_and_deviation
+
+        done, total = len(seeds.finished) + len(seeds.failed), len(seeds.asked)
+        if self.first is None and seeds.running:
+            self.first = done  # seeds of an earlier call took none of our time
+        scores = [one["val"][one["select"]] for one in seeds.finished.values()]
+        facts = [
+            (0, f"val {percent(mean_and_deviation(scores))}" if scores else ""),
+            (1, f"{len(seeds.failed)} failed" if seeds.failed else ""),
+            (2, f"{len(seeds.running)} running" if seeds.running else ""),
+        ]
+        if self.first is not None and done > self.first:
+            rate = (time.monotonic() - self.start) / (done - self.first)
+            facts.append((3, f"about {duration(rate * (total - done))} more"))
+        parts = [one.epoch / one.epochs for one in seeds.running.values() if one]
+        running = sorted(seeds.running.items())
+        lines = [_seed_line(seed, progress) for seed, progress in running[:MOST_LINES]]
+        if len(running) > MOST_LINES:
+            lines.append(Line(f"  and {len(running) - MOST_LINES} more"))
+        self.show(Line(f"seeds {done}/{total}", facts, (done + sum(parts)) / total), *lines)
+
+
+def _seed_line(seed: int, progress: Progress | None) -> Line:
+    if progress is None:
+        return Line(f"  seed {seed}", [(0, "starting")])
+    facts = [
+        (1, _epoch(progress)),
+        (0, _best(progress)),
+        (2, f"patience {progress.patience_left}"),
+    ]
+    return Line(f"  seed {seed}", facts, progress.epoch / progress.epochs)
+
+
+class SearchDisplay(LiveDisplay):
     """The progress of a search; give its :meth:`update` to :func:`hgcn.search` as ``on_trial``."""
 
     def __init__(self, quiet: bool = False, every: float = 10.0) -> None:
-        super().__init__(
-            TextColumn("trials {task.completed}/{task.total}"),
-            BarColumn(bar_width=24),
-            TextColumn("{task.fields[text]}"),
-            quiet=quiet,
-            every=every,
-        )
+        super().__init__(quiet, every)
         self.start = time.monotonic()
         self.first: int | None = None
 
     def update(self, trials: Trials) -> None:
         """Show the state of the search after a trial."""
         if self.first is None:
-            # Trials of an earlier call took none of our time.
-            self.first = trials.done - 1
+            self.first = trials.done - 1  # trials of an earlier call took none of our time
         rate = (time.monotonic() - self.start) / (trials.done - self.first)
         best = "none yet" if trials.best is None else f"{100 * trials.best:.2f}"
-        text = f"best {best}  about {duration(rate * (trials.total - trials.done))} more"
-        self.show("trials", trials.done, trials.total, text)
+        left = duration(rate * (trials.total - trials.done))
+        facts = [(0, f"best {best}"), (1, f"about {left} more")]
+        share = trials.done / trials.total
+        self.show(Line(f"trials {trials.done}/{trials.total}", facts, share))
+
+
+class ReproductionDisplay(LiveDisplay):
+    """The progress of a reproduction; its :meth:`update` takes the status after each run."""
+
+    def update(self, status: Status) -> None:
+        """Show the state after a run."""
+        facts = [
+            (0, f"{status.failed} failed" if status.failed else ""),
+            (1, f"about {duration(status.seconds_left)} left"),
+            (2, f"last: {status.last}"),
+        ]
+        self.show(Line(f"runs {status.done}/{status.total}", facts, status.done / status.total))
 
 
 def output() -> Console:
     """The console for results: as wide as the terminal, or in a pipe as wide as the table."""
-    return Console(width=None if sys.stdout.isatty() else 10_000, highlight=False)
+    # Names of files and nodes may have brackets, which are no markup.
+    width = None if sys.stdout.isatty() else 10_000
+    return Console(width=width, highlight=False, markup=False)
 
 
 def scores_table(metrics: Mapping[str, Any], title: str) -> Table:
     """Scores of a run on validation and test, in per cent; several seeds as mean ± deviation."""
-    table = Table(title=title, title_justify="left", title_style="bold")
-    table.min_width = len(title)  # rich would wrap a title that is wider than its table
+    table = _table(title)
     table.add_column("score")
     table.add_column("validation", justify="right")
     table.add_column("test", justify="right", style="bold")
@@ -160,12 +262,21 @@ def percent(value: float | Mapping[str, float]) -> str:
     return f"{100 * value:.2f}"
 
 
-def rows_table(header: Sequence[str], rows: Sequence[Sequence[str]], title: str = "") -> Table:
+def rows_table(
+    header: Sequence[str], rows: Sequence[Sequence[str | Text]], title: str = ""
+) -> Table:
     """A table: first column to the left, the others to the right."""
-    table = Table(title=title or None, title_justify="left", title_style="bold")
-    table.min_width = len(title)  # rich would wrap a title that is wider than its table
+    table = _table(title)
     for index, name in enumerate(header):
-        table.add_column(name, justify="left" if index == 0 else "right")
+        # Where room is short, ids and numbers are broken, never cut.
+        table.add_column(name, justify="left" if index == 0 else "right", overflow="fold")
     for row in rows:
         table.add_row(*row)
+    return table
+
+
+def _table(title: str) -> Table:
+    table = Table(title=title or None, title_justify="left", title_style="bold")
+    # rich would wrap a title that is wider than its table.
+    table.min_width = min(len(title), output().width)
     return table

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hgcn.commands._loading import preload
 from hgcn.errors import ConfigError, DataError
 from hgcn.text import one_of
 
@@ -50,6 +51,7 @@ def add_output(parser: argparse.ArgumentParser, required: bool) -> None:
 
 def open_run(arguments: argparse.Namespace) -> tuple[Run, Graph | None]:
     """The run, and the other graph if one is given."""
+    preload(arguments, "hgcn.runs.folder")
     from hgcn.runs.folder import load_run
 
     options = {name: getattr(arguments, name) for name in ("features", "labels")}
@@ -97,7 +99,7 @@ def _show(table: pl.DataFrame) -> None:
     rows = [[_cell(value) for value in row] for row in table.head(SHOWN).iter_rows()]
     console.print(rows_table(table.columns, rows))
     if table.height > SHOWN:
-        console.print(f"{table.height - SHOWN:,} more rows; -o FILE writes all.", highlight=False)
+        console.print(f"{table.height - SHOWN:,} more rows; -o FILE writes all.")
 
 
 def _cell(value: Any) -> str:

@@ -6,16 +6,20 @@ import argparse
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from hgcn.errors import RunError
+from hgcn.commands._loading import preload
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 EXAMPLES = """\
 examples:
   hgcn compare runs/*
   hgcn compare runs/flat runs/curved
 
-A run of several seeds (`hgcn train --seeds`) is one column, with mean and deviation.
+A folder of several seeds (`hgcn train --seeds`) is one column, with the mean
+and deviation of those that are finished.
 """
 
 
@@ -28,10 +32,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Show the settings that differ, the scores and the times."""
+    preload(arguments, "hgcn.runs.seeds")
     from hgcn.commands._display import output, rows_table
 
     columns = [_read(Path(name)) for name in arguments.runs]
-    rows = [*_settings(columns), *_scores(columns), *_facts(columns)]
+    rows: list[Sequence[str | Text]] = [*_settings(columns), *_scores(columns), *_facts(columns)]
     names = _short([Path(column.name) for column in columns])
     output().print(rows_table(["", *names], rows, "Test scores in per cent"))
     return 0
@@ -43,28 +48,27 @@ class _Column:
     settings: dict[str, Any]
     metrics: dict[str, Any]
     runs: Sequence[dict[str, Any]]
-    """Metrics of each of its runs: one, or one for each seed."""
+    """Metrics of each of its runs: one, or one for each finished seed."""
+    seeds: int
+    """How many of them there are to be."""
 
 
 def _read(folder: Path) -> _Column:
     """The column of one run, or of a folder with the runs of several seeds."""
-    from hgcn.runs.folder import load_run
+    from hgcn.runs.folder import ENVIRONMENT, load_run
+    from hgcn.runs.seeds import finished_seeds, holds_seeds, summarise
 
-    seeds = sorted(folder.glob("seed-*"), key=lambda path: (len(path.name), path.name))
-    if (folder / "environment.json").exists() or not seeds:
+    several = holds_seeds(folder) or any(folder.glob("seed-*"))
+    if (folder / ENVIRONMENT).exists() or not several:
         trained = load_run(folder)
-        return _Column(str(folder), trained.config.to_dict(), trained.metrics, [trained.metrics])
-    if not (folder / "metrics.json").is_file():
-        raise RunError(f"Expected all seeds of {folder} to be finished, got no metrics.json.")
-    from hgcn.runs.seeds import summarise
-
-    trained_seeds = [load_run(path) for path in seeds]
-    metrics = [one.metrics for one in trained_seeds]
-    settings = trained_seeds[0].config.to_dict()
+        return _Column(str(folder), trained.config.to_dict(), trained.metrics, [trained.metrics], 1)
+    runs, total = finished_seeds(folder)
+    metrics = [one.metrics for one in runs]
+    settings = runs[0].config.to_dict()
     for name in ("seed", "split_seed"):
-        values = [getattr(one.config, name) for one in trained_seeds]
+        values = [getattr(one.config, name) for one in runs]
         settings[name] = values[0] if len(set(values)) == 1 else f"{min(values)}..{max(values)}"
-    return _Column(str(folder), settings, summarise(metrics), metrics)
+    return _Column(str(folder), settings, summarise(metrics), metrics, total)
 
 
 def _short(paths: Sequence[Path]) -> list[str]:
@@ -86,7 +90,9 @@ def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def _scores(columns: Sequence[_Column]) -> Iterable[list[str]]:
+def _scores(columns: Sequence[_Column]) -> Iterable[list[str | Text]]:
+    from rich.text import Text
+
     from hgcn.commands._display import percent
     from hgcn.names import score_name
 
@@ -94,12 +100,11 @@ def _scores(columns: Sequence[_Column]) -> Iterable[list[str]]:
     for name in names:
         values = [column.metrics["test"].get(name) for column in columns]
         best = max((_mean(value) for value in values if value is not None), default=0.0)
-        cells = ["-" if value is None else percent(value) for value in values]
-        if len(columns) > 1:
-            cells = [
-                f"[bold]{cell}[/bold]" if value is not None and _mean(value) == best else cell
-                for cell, value in zip(cells, values, strict=True)
-            ]
+        cells = [
+            "-" if value is None
+            else Text(percent(value), "bold" * (len(columns) > 1 and _mean(value) == best))
+            for value in values
+        ]  # fmt: skip
         yield [score_name(name), *cells]
 
 
@@ -112,6 +117,10 @@ def _facts(columns: Sequence[_Column]) -> Iterable[list[str]]:
         means = [sum(one[name] for one in c.runs) / len(c.runs) for c in columns]
         digits = 1 if name == "seconds" else 0
         yield [name.replace("_", " "), *(f"{mean:,.{digits}f}" for mean in means)]
-    counts = [len(column.runs) for column in columns]
-    if max(counts) > 1:
-        yield ["seeds", *map(str, counts)]
+    if any(column.seeds > 1 for column in columns):
+        yield ["seeds", *map(_count, columns)]
+
+
+def _count(column: _Column) -> str:
+    done = len(column.runs)
+    return str(done) if done == column.seeds else f"{done} of {column.seeds}"

@@ -11,8 +11,8 @@ examples:
   hgcn evaluate runs/cora                 scores on the run's own test part
   hgcn evaluate runs/cora --graph pubmed  scores on a graph it has never seen
 
-Of another graph, all labelled nodes are classified; or a tenth of its edges is hidden and
-predicted from the others.
+Of another graph, all labelled nodes are classified; or a tenth of its edges is
+hidden and predicted from the others.
 """
 
 

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hgcn.commands._loading import preload
 from hgcn.errors import ConfigError
 from hgcn.text import one_of
 
@@ -16,9 +17,9 @@ if TYPE_CHECKING:
     from hgcn.runs.run import Run
 
 NAMES = {
-    "geometry": "geodesics of the Poincaré disk, distance against curvature (figure 1)",
+    "geometry": "geodesics of the disk, distance against curvature (figure 1)",
     "embeddings": "GCN and HGCN on Disease and Cora, first and last layer (figure 3)",
-    "curvature": "ROC AUC against a fixed curvature, from the result store (figure 4)",
+    "curvature": "ROC AUC against a fixed curvature, from the store (figure 4)",
     "attention": "attention of a node two hops far, GAT and HGCN (figure 5)",
     "training": "loss, validation score and curvatures of a run",
 }
@@ -68,6 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     dpi = _number(arguments, "dpi") or 0
     if not 10 <= dpi <= 2000:
         raise ConfigError(f"Expected --dpi to be in 10..2000, got {arguments.dpi!r}.")
+    preload(arguments, "hgcn.figures")
     save(_DRAW[arguments.name](arguments), path, dpi=dpi)
     sys.stdout.write(f"{path}\n")
     return 0

@@ -5,21 +5,28 @@ from __future__ import annotations
 import argparse
 import json
 
+from hgcn.commands._loading import preload
+from hgcn.errors import ConfigError
+
 EXAMPLES = """\
 examples:
   hgcn hyperbolicity cora                      a data set
   hgcn hyperbolicity friends.csv               an edge list
-  hgcn hyperbolicity pubmed --exact            the exact delta, however long it takes
+  hgcn hyperbolicity pubmed --exact            the exact delta; may take long
   hgcn hyperbolicity cora --samples 1000000    a finer distribution
   hgcn hyperbolicity cora --json | jq .delta   for programs
 """
 
 
+MOST_SAMPLES = 10**9
+"""More of them say nothing new, and take hours."""
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
     """Arguments of the command."""
     parser.description = (
-        "Measure Gromov's four-point delta of the largest component of a graph, which is 0 for a "
-        "tree, and say whether hyperbolic geometry should help."
+        "Measure Gromov's four-point delta of the largest component of a graph, which is\n"
+        "0 for a tree, and say whether hyperbolic geometry should help."
     )
     parser.epilog = EXAMPLES
     parser.add_argument("source", metavar="SOURCE", help="a data set, a file or a folder")
@@ -50,6 +57,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the report."""
+    if not 0 <= arguments.samples <= MOST_SAMPLES:
+        raise ConfigError(
+            f"Expected --samples to be in 0..{MOST_SAMPLES:,}, got {arguments.samples}."
+        )
+    if arguments.seed < 0:
+        raise ConfigError(f"Expected --seed to be 0 or more, got {arguments.seed}.")
+    preload(arguments, "hgcn.data")
     from rich.console import Console
 
     from hgcn.data import hyperbolicity, load

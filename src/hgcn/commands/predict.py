@@ -28,7 +28,7 @@ examples:
   hgcn predict runs/classes -o classes.csv        the class of each node
   hgcn predict runs/classes --graph bigger.csv --features nodes.csv --only-new
   hgcn predict runs/links --pairs pairs.csv       how probable these links are
-  hgcn predict runs/links --top-k 20              the 20 most probable missing links
+  hgcn predict runs/links --top-k 20              the 20 likeliest missing links
   hgcn predict runs/links --top-k 5 --per-node    5 for each node
 """
 

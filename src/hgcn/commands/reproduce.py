@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hgcn.commands._interruption import explained
+from hgcn.commands._loading import preload
+from hgcn.commands._settings import above_zero
+from hgcn.cores import count_cores
 from hgcn.errors import ConfigError
 from hgcn.text import one_of
 
@@ -22,10 +27,10 @@ examples:
   hgcn reproduce table1 --cells 'hgcn/*/*' --seeds 10
   hgcn reproduce table1 --cells '*/cora/link' 'gcn/disease/*'
   hgcn reproduce ablation --seeds 3
-  hgcn reproduce table1 --show            print what the store holds; run nothing
+  hgcn reproduce table1 --show            show what the store holds
 
-Finished runs are kept in the store, one line of JSON each, so an interrupted reproduction goes on
-where it stopped, and what is there is not run again.
+Finished runs are kept in the store, one line of JSON each, so an interrupted
+reproduction goes on where it stopped, and what is there is not run again.
 """
 
 
@@ -34,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.epilog = EXAMPLES
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("experiment", help=", ".join(NAMES))
-    parser.add_argument("--seeds", type=int, default=10, metavar="N", help="seeds a cell (10)")
+    parser.add_argument("--seeds", default="10", metavar="N", help="seeds a cell (10)")
     parser.add_argument("--quick", action="store_true", help="3 seeds, only HGCN and GCN")
     parser.add_argument(
         "--cells", nargs="+", metavar="PATTERN", help="only cells ROW/DATASET/TASK that match"
@@ -42,7 +47,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--store", default="results/runs.jsonl", metavar="FILE", help="(results/runs.jsonl)"
     )
-    parser.add_argument("--processes", type=int, metavar="N", help="at once (one for each core)")
+    parser.add_argument("--processes", metavar="N", help="at once (one for each core)")
+    parser.add_argument("--quiet", action="store_true", help="no progress, only the table")
     parser.add_argument("--show", action="store_true", help="run nothing")
     parser.add_argument(
         "--write", metavar="FILE", nargs="+", help="put the tables between the markers of FILE"
@@ -55,15 +61,17 @@ def run(arguments: argparse.Namespace) -> int:
         raise ConfigError(one_of("experiment", arguments.experiment, NAMES))
     if arguments.show and (arguments.cells or arguments.quick):
         raise ConfigError("`--cells` and `--quick` say what to run, and `--show` runs nothing.")
+    seeds = 3 if arguments.quick else above_zero("--seeds", arguments.seeds)
+    processes = above_zero("--processes", arguments.processes or str(count_cores()))
+    preload(arguments, "hgcn.experiments.reproduce")
     from hgcn.experiments import EXPERIMENTS, Store
     from hgcn.experiments.tables import blocks
 
-    seeds = 3 if arguments.quick else arguments.seeds
     store = Store(arguments.store)
     failures: list[str] = []
     if arguments.experiment != "datasets" and not arguments.show:
         cells = _chosen(EXPERIMENTS[arguments.experiment](), arguments)
-        failures = _reproduce(cells, seeds, store, arguments.processes)
+        failures = _reproduce(cells, seeds, store, processes, arguments.quiet)
     tables = blocks(store, seeds)
     _print(tables[arguments.experiment])
     for path in arguments.write or ():
@@ -92,33 +100,21 @@ def _chosen(cells: list[Cell], arguments: argparse.Namespace) -> list[Cell]:
     return cells
 
 
-def _reproduce(cells: list[Cell], seeds: int, store: Store, processes: int | None) -> list[str]:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    from hgcn.commands._display import duration
-    from hgcn.experiments.reproduce import Status, missing, reproduce, seconds_left
+def _reproduce(
+    cells: list[Cell], seeds: int, store: Store, processes: int, quiet: bool
+) -> list[str]:
+    from hgcn.commands._display import ReproductionDisplay, duration
+    from hgcn.experiments.reproduce import missing, reproduce, seconds_left
 
     jobs = missing(cells, seeds, store)
-    console = Console(stderr=True)
-    console.print(
-        f"{len(jobs)} runs to do; about {duration(seconds_left(jobs, store))} of one core."
-    )
-    columns: tuple[Any, ...] = (
-        BarColumn(bar_width=24), MofNCompleteColumn(), TextColumn("{task.fields[text]}"),
-    )  # fmt: skip
-    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
-        task = bar.add_task("", total=len(jobs), text="starting")
-
-        def show(status: Status) -> None:
-            text = f"about {duration(status.seconds_left)} left; last: {status.last}"
-            if status.failed:
-                text += f"; {status.failed} failed"
-            bar.update(task, completed=status.done, text=text)
-            if bar.disable:
-                console.print(f"{status.done}/{status.total}: {text}", highlight=False)
-
-        return reproduce(cells, seeds=seeds, store=store, processes=processes, on_status=show)
+    left = duration(seconds_left(jobs, store))
+    if not quiet:
+        sys.stderr.write(f"{len(jobs)} runs to do; about {left} of one core.\n")
+    kept = f"Finished runs are kept in {store.path}. The same command goes on."
+    with explained(lambda: kept), ReproductionDisplay(quiet, every=0.0) as display:
+        return reproduce(
+            cells, seeds=seeds, store=store, processes=processes, on_status=display.update
+        )
 
 
 def _write(path: Path, tables: dict[str, Any]) -> None:
@@ -143,6 +139,4 @@ def fill(text: str, tables: dict[str, Any]) -> str:
 
 
 def _print(text: str) -> None:
-    import sys
-
     sys.stdout.write(text + "\n")

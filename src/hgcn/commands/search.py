@@ -7,6 +7,8 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from hgcn.commands._interruption import INTERRUPTED, explained
+from hgcn.commands._loading import fetch, preload
 from hgcn.commands._settings import (
     above_zero,
     add_settings,
@@ -19,26 +21,28 @@ if TYPE_CHECKING:
     from hgcn.tuning.search import SearchResult
 
 EXAMPLES = """\
-A setting that is given is fixed; the others of the search space vary. The test part is never
-looked at. The same command goes on with a search that was interrupted, and with a larger --trials
-makes it longer.
+A setting that is given is fixed; the others of the search space vary. The test
+part is never looked at. The same command goes on with a search that was
+interrupted, and with a larger --trials makes it longer.
 
 examples:
   hgcn search cora --task node            50 trials; the best settings as TOML
   hgcn train --config searches/cora-node-hgcn.toml --seeds 10
   hgcn search cora --model gcn --trials 50 --dim 16
   hgcn search disease --space space.toml --seeds 3
-  hgcn search pubmed --storage postgresql://me@server/studies   on many machines at a time
+  hgcn search pubmed --storage postgresql://me@server/studies   on many machines
 """
 SHOWN = 5
-INTERRUPTED = 130
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare arguments."""
+    parser.usage = "%(prog)s [SOURCE] [options]"
     parser.epilog = EXAMPLES
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("source", nargs="?", help="name of a data set, edge list or folder")
+    parser.add_argument(
+        "source", metavar="SOURCE", nargs="?", help="name of a data set, edge list or folder"
+    )
     parser.add_argument("--trials", metavar="N", default="50", help="how many settings to try (50)")
     parser.add_argument("--seeds", metavar="N", default="1", help="seeds for each of them (1)")
     parser.add_argument(
@@ -53,7 +57,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--out", metavar="FOLDER", default="searches", help="folder for results (searches)"
     )
     parser.add_argument("--config", metavar="FILE", help="TOML file with fixed settings")
-    parser.add_argument("--quiet", action="store_true", help="no progress, no table")
+    parser.add_argument(
+        "--quiet",
+        action="store_true",
+        help="no progress, no table; only the file of the best settings",
+    )
     add_settings(parser)
 
 
@@ -70,13 +78,15 @@ def run(arguments: argparse.Namespace) -> int:
         )
     }
 
+    preload(arguments, "hgcn.tuning.search")
     from hgcn import files
     from hgcn.commands._display import SearchDisplay
     from hgcn.tuning.search import search
 
     folder = Path(arguments.out)
     files.make_folder(folder)
-    with SearchDisplay(arguments.quiet) as display:
+    fetch(source)
+    with explained(lambda: "The same command goes on."), SearchDisplay(arguments.quiet) as display:
         result = search(
             source,
             **numbers,
@@ -88,8 +98,7 @@ def run(arguments: argparse.Namespace) -> int:
         )
     best = folder / f"{result.name}.toml"
     files.write_text(best, _header(result) + result.config.to_toml())
-    with files.replacing(folder / f"{result.name}.csv") as temporary:
-        result.trials.write_csv(temporary)
+    files.write_table(folder / f"{result.name}.csv", result.trials)
     _show(result, best, arguments.quiet)
     return INTERRUPTED if result.interrupted else 0
 
@@ -127,11 +136,11 @@ def _show(result: SearchResult, best: Path, quiet: bool) -> None:
     console.print(rows_table(header, rows, f"{result.name}: {score_name(result.score)}"))
     counts = result.trials["state"].value_counts(sort=True).rows()
     told = ", ".join(f"{number} {state}" for state, number in counts)
-    console.print(f"Trials: {told}.", highlight=False)
+    console.print(f"Trials: {told}.")
     if result.interrupted:
-        console.print("Interrupted; the same command goes on.", highlight=False)
-    console.print(f"Best settings: {best}", highlight=False, soft_wrap=True)
-    console.print(f"Train with: hgcn train --config {best}", highlight=False, soft_wrap=True)
+        console.print("Interrupted; the same command goes on.")
+    console.print(f"Best settings: {best}", soft_wrap=True)
+    console.print(f"Train with: hgcn train --config {best}", soft_wrap=True)
 
 
 def _brief(value: object) -> str:

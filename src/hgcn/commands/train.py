@@ -3,46 +3,64 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import re
+import shlex
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from hgcn.commands._interruption import INTERRUPTED, explained
+from hgcn.commands._loading import fetch, preload
 from hgcn.commands._settings import (
     above_zero,
     add_settings,
     given_settings,
     source_and_settings,
 )
-from hgcn.errors import ConfigError
+from hgcn.errors import ConfigError, RunError
+from hgcn.text import count
+
+if TYPE_CHECKING:
+    from hgcn.runs.seeds import Seeds
 
 EXAMPLES = """\
 examples:
-  hgcn train cora                         the preset of the data set: link prediction
+  hgcn train cora                         with the preset of the data set
   hgcn train cora --task node --seeds 10  ten seeds, mean and deviation
   hgcn train edges.csv --features nodes.csv --labels kind
   hgcn train disease --model gcn --dim 2 --out runs/flat
   hgcn train --config runs/flat/config.toml --seed 1
   hgcn train --resume runs/flat           go on after an interruption
+
+Ctrl-C ends training as patience would: the best weights so far are kept. The
+exit code is 130. Several seeds are kept as they are, to go on with.
 """
 
 GUESS = 0.01
 """So much above guessing is luck."""
+FAILED = 1
+"""The exit code if some seeds have no result."""
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare arguments."""
+    parser.usage = "%(prog)s [SOURCE] [options]"
     parser.epilog = EXAMPLES
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("source", nargs="?", help="name of a data set, edge list or folder")
+    parser.add_argument(
+        "source", metavar="SOURCE", nargs="?", help="name of a data set, edge list or folder"
+    )
     parser.add_argument("--out", metavar="RUN", help="run folder (runs/NAME-TIME)")
     parser.add_argument("--config", metavar="FILE", help="TOML file with settings")
-    parser.add_argument("--resume", metavar="RUN", help="go on with an interrupted run")
+    parser.add_argument(
+        "--resume", metavar="RUN", help="go on with an interrupted run, or with several seeds"
+    )
     parser.add_argument("--seeds", metavar="N", help="train with N seeds, in parallel processes")
-    parser.add_argument("--quiet", action="store_true", help="no progress, no table")
+    parser.add_argument(
+        "--quiet", action="store_true", help="no progress, no table; only the run folder"
+    )
     add_settings(parser)
 
 
@@ -52,37 +70,100 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.resume is not None:
         return _resume(arguments, given)
     source, given = source_and_settings(arguments, given, "train")
+    seeds = None if arguments.seeds is None else above_zero("--seeds", arguments.seeds)
     folder = Path(arguments.out) if arguments.out else _new_folder(source)
-    if arguments.seeds is not None:
-        return _seeds(arguments, source, given, folder)
-
-    from hgcn.commands._display import TrainingDisplay
+    preload(arguments, "hgcn.runs.seeds")
     from hgcn.runs.fit import fit
+    from hgcn.runs.seeds import fit_seeds, holds_seeds
 
-    with TrainingDisplay(arguments.quiet) as display, _explained(folder):
-        result = fit(source, out=folder, on_epoch=display.update, **given)
-    _show(result.metrics, folder, arguments.quiet)
-    return 0
+    fetch(source)
+    if seeds is not None:
+        return _train_seeds(
+            arguments, folder, lambda **more: fit_seeds(source, seeds, out=folder, **given, **more)
+        )
+    if holds_seeds(folder):
+        raise RunError(f"Expected --seeds, or another folder: {folder} holds several seeds.")
+    return _train(arguments, folder, lambda **more: fit(source, out=folder, **given, **more))
 
 
-@contextlib.contextmanager
-def _explained(folder: Path) -> Iterator[None]:
-    """Say what Ctrl-C left behind, if there is no table of results to say it."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        if (folder / "environment.json").exists():
-            left = f"The run in {folder} is complete, but for its page perhaps."
-        elif (folder / "config.toml").exists():
-            left = f"There is no result yet. Go on with: hgcn train --resume {folder}"
-        else:
-            left = "There is no result yet."
-        sys.stderr.write(f"hgcn: interrupted. {left}\n")
-        raise
+def _resume(arguments: argparse.Namespace, given: dict[str, Any]) -> int:
+    if given or arguments.source or arguments.config or arguments.out or arguments.seeds:
+        raise ConfigError(
+            "Expected nothing beside --resume: a resumed run goes on with the settings it has."
+        )
+    folder = Path(arguments.resume)
+    preload(arguments, "hgcn.runs.seeds")
+    from hgcn.runs.fit import resume
+    from hgcn.runs.seeds import holds_seeds, resume_seeds
+
+    if holds_seeds(folder):
+        return _train_seeds(arguments, folder, lambda **more: resume_seeds(folder, **more))
+    return _train(arguments, folder, lambda **more: resume(folder, **more))
+
+
+def _train(arguments: argparse.Namespace, folder: Path, train: Callable[..., Any]) -> int:
+    """Train one run and show its scores."""
+    from hgcn.commands._display import TrainingDisplay
+
+    with explained(lambda: _left(folder)), TrainingDisplay(arguments.quiet) as display:
+        metrics = train(on_epoch=display.update).metrics
+    _show(metrics, folder, arguments.quiet, _notes(metrics), list(_warnings(metrics)))
+    return INTERRUPTED if metrics["stopped"] == "interrupted" else 0
+
+
+def _train_seeds(arguments: argparse.Namespace, folder: Path, train: Callable[..., Any]) -> int:
+    """Train several seeds and show what is finished of them."""
+    from hgcn.commands._display import SeedsDisplay
+
+    with explained(lambda: _left(folder)), SeedsDisplay(arguments.quiet) as display:
+        seeds: Seeds = train(on_change=display.update)
+    if not seeds.finished and seeds.failed and not seeds.interrupted:
+        raise RunError(f"None of {count(len(seeds.asked), 'seed')} has a result.")
+    if seeds.finished:
+        summary = seeds.summary()
+        kept = count(len(seeds.finished), "seed")
+        if seeds.missing:
+            kept = f"{len(seeds.finished)} of {count(len(seeds.asked), 'seed')}"
+        notes = [f"{kept}, mean ± standard deviation"]
+        if summary["preset"]:
+            notes.insert(0, f"preset {summary['preset']}")
+        warnings = [
+            f"Seed {seed}: {warning}"
+            for seed, metrics in sorted(seeds.finished.items())
+            for warning in _warnings(metrics)
+        ]
+        _show(summary, folder, arguments.quiet, notes, warnings)
+    if seeds.missing:
+        _say_missing(seeds)
+    return INTERRUPTED if seeds.interrupted else FAILED if seeds.missing else 0
+
+
+def _say_missing(seeds: Seeds) -> None:
+    done = f"{len(seeds.finished)} of {count(len(seeds.asked), 'seed')}"
+    word, how = ("interrupted", "Go on") if seeds.interrupted else ("incomplete", "Try again")
+    sys.stderr.write(
+        f"hgcn: {word}. {done} finished, kept in {seeds.folder}. {how} with: "
+        f"{_command(seeds.folder)}\n"
+    )
+
+
+def _command(folder: Path) -> str:
+    return f"hgcn train --resume {shlex.quote(str(folder))}"
+
+
+def _left(folder: Path) -> str:
+    """What an interrupted training left behind, if there is no table of results to say it."""
+    if (folder / "environment.json").exists():
+        return f"The run in {folder} is complete, but for its page perhaps."
+    if (folder / "seeds.json").exists():
+        return f"Finished seeds are kept. Go on with: {_command(folder)}"
+    if (folder / "config.toml").exists():
+        return f"There is no result yet. Go on with: {_command(folder)}"
+    return "There is no result yet."
 
 
 def _new_folder(source: str) -> Path:
-    name = re.sub(r"[^\w-]+", "-", Path(source).stem) or "graph"
+    name = re.sub(r"[^\w-]+", "-", Path(source).stem).strip("-") or "graph"
     stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder = Path("runs") / stem
     count = 1
@@ -92,52 +173,35 @@ def _new_folder(source: str) -> Path:
     return folder
 
 
-def _resume(arguments: argparse.Namespace, given: dict[str, Any]) -> int:
-    from hgcn.commands._display import TrainingDisplay
-    from hgcn.runs.fit import resume
-
-    if given or arguments.source or arguments.config or arguments.out or arguments.seeds:
-        raise ConfigError(
-            "Expected nothing beside --resume: a resumed run goes on with the settings it has."
-        )
-    with TrainingDisplay(arguments.quiet) as display, _explained(Path(arguments.resume)):
-        result = resume(arguments.resume, on_epoch=display.update)
-    _show(result.metrics, Path(arguments.resume), arguments.quiet)
-    return 0
-
-
-def _seeds(arguments: argparse.Namespace, source: str, given: dict[str, Any], folder: Path) -> int:
-    from hgcn.runs.seeds import fit_seeds
-
-    seeds = above_zero("--seeds", arguments.seeds)
-    summary = fit_seeds(source, seeds, out=folder, **given)
-    _show(summary, folder, arguments.quiet)
-    return 0
-
-
-def _show(metrics: dict[str, Any], folder: Path, quiet: bool) -> None:
+def _show(
+    metrics: dict[str, Any], folder: Path, quiet: bool, notes: list[str], warnings: list[str]
+) -> None:
+    """The scores on stdout; with --quiet only the folder, and warnings on stderr."""
     if quiet:
         sys.stdout.write(f"{folder}\n")
+        sys.stderr.writelines(f"hgcn: warning: {warning}\n" for warning in warnings)
         return
-    from hgcn.commands._display import duration, output, scores_table
+    from hgcn.commands._display import output, scores_table
 
     console = output()
     title = f"{metrics['source']}: {metrics['task']} prediction with {metrics['model']}"
     console.print(scores_table(metrics, title))
-    notes = []
-    if metrics["preset"]:
-        notes.append(f"preset {metrics['preset']}")
-    if "seeds" in metrics:
-        notes.append(f"{len(metrics['seeds'])} seeds, mean ± standard deviation")
-    else:
-        notes.append(f"best epoch {metrics['best_epoch']} of {metrics['epochs']}")
-        if metrics["curvatures"]:
-            notes.append("curvature " + " ".join(f"-{c:.3g}" for c in metrics["curvatures"]))
-        notes.append(duration(metrics["seconds"]))
-    console.print("* picked the epoch.  " + "; ".join(notes) + ".", highlight=False)
-    for warning in _warnings(metrics):
-        console.print(warning, style="yellow", highlight=False, soft_wrap=True)
-    console.print(f"Run folder: {folder}", highlight=False, soft_wrap=True)
+    console.print("* picked the epoch.  " + "; ".join(notes) + ".")
+    for warning in warnings:
+        console.print(warning, style="yellow")
+    console.print(f"Run folder: {folder}", soft_wrap=True)
+
+
+def _notes(metrics: dict[str, Any]) -> list[str]:
+    """Facts about a run for the line below its table."""
+    from hgcn.commands._display import duration
+
+    notes = [f"preset {metrics['preset']}"] if metrics["preset"] else []
+    notes.append(f"best epoch {metrics['best_epoch']} of {metrics['epochs']}")
+    if metrics["curvatures"]:
+        notes.append("curvature " + " ".join(f"-{c:.3g}" for c in metrics["curvatures"]))
+    notes.append(duration(metrics["seconds"]))
+    return notes
 
 
 def _warnings(metrics: dict[str, Any]) -> Iterator[str]:

@@ -12,11 +12,11 @@ from hgcn.errors import ConfigError
 
 EXAMPLES = """\
 examples:
-  hgcn view runs/cora                       writes runs/cora/disk.html and opens it
+  hgcn view runs/cora                       writes and opens runs/cora/disk.html
   hgcn view runs/hgcn --compare runs/gcn    two runs side by side
   hgcn view runs/cora -o page.html --no-open
   hgcn view runs/cora --graph edges.csv --features nodes.csv
-  hgcn view runs/cora --serve               at http://127.0.0.1, for this computer only
+  hgcn view runs/cora --serve               at 127.0.0.1, for this computer only
 
 The page is one file that needs no network; send it to whom you like.
 """

@@ -1,6 +1,8 @@
 """Operations over neighbourhoods, fused on the CPU."""
 
 from hgcn.kernels.csr import Neighbourhoods, dropout_sparse, neighbourhoods
+from hgcn.kernels.derivatives import first_only
+from hgcn.kernels.kept import kept_with
 from hgcn.kernels.operations import (
     PAIR_COUNTS,
     attention,
@@ -19,6 +21,8 @@ __all__ = [
     "attention",
     "dropout_sparse",
     "ends",
+    "first_only",
+    "kept_with",
     "local_sum",
     "neighbourhoods",
     "pair_counts",

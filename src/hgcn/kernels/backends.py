@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, NamedTuple
 
+import torch
 from torch import Tensor
 
 from hgcn.kernels import numba_cpu, torch_twin
@@ -55,8 +56,12 @@ def using(name: str) -> Iterator[None]:
 
 
 def backends_of(device: str) -> list[ModuleType]:
-    """The backends to ask for a type of device, in order."""
-    table = [BACKENDS[name] for name in _forced[-1:] or BACKENDS]
+    """The backends to ask for a type of device, in order.
+
+    ``torch.compile`` can look into plain torch only, so there nothing else is asked.
+    """
+    names = ["torch"] if torch.compiler.is_compiling() else _forced[-1:] or list(BACKENDS)
+    table = [BACKENDS[name] for name in names]
     return [b.module for b in table if b.devices is None or device in b.devices]
 
 

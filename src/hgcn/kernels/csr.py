@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
-from torch.utils.weak import WeakTensorKeyDictionary
 
 from hgcn.errors import GraphError
 from hgcn.kernels import backends
+from hgcn.kernels.kept import keep_with, kept_with
 from hgcn.kernels.rows import Ints, Rows, divided_rows, sort_edges, sorted_rows
 
 
@@ -26,6 +25,8 @@ class Neighbourhoods:
         order: the number of each edge in the list given; added self-loops are numbered after it.
         num_sources, num_targets: numbers of nodes.
         num_given: number of edges of the list given.
+        counts: 1 for an edge that is there and 0 for one that only fills a place; None if all are
+            there. Within ``torch.compile`` the number of edges must not depend on which there are.
     """
 
     source: Tensor
@@ -34,6 +35,7 @@ class Neighbourhoods:
     num_sources: int
     num_targets: int
     num_given: int
+    counts: Tensor | None = None
     _kept: dict[tuple[str, torch.dtype], Tensor] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -44,12 +46,18 @@ class Neighbourhoods:
 
     def shares(self, dtype: torch.dtype) -> Tensor:
         """The weights of a plain mean: for each edge one over the degree of its target."""
+        if self.counts is not None:
+            ones = self.ones(dtype)
+            total = ones.new_zeros(self.num_targets).index_add(0, self.target, ones)
+            return ones / total.clamp_min(1)[self.target]
         return self._keep(
             ("shares", dtype), lambda: self.degree.double().reciprocal()[self.target].to(dtype)
         )
 
     def ones(self, dtype: torch.dtype) -> Tensor:
         """A weight of one for each edge."""
+        if self.counts is not None:
+            return self.counts.to(dtype)
         return self._keep(("ones", dtype), lambda: torch.ones_like(self.target, dtype=dtype))
 
     def weights(self, given: Tensor | None, dtype: torch.dtype) -> Tensor:
@@ -64,6 +72,8 @@ class Neighbourhoods:
                 f"Expected one weight for each of the {self.num_given} edges, got `edge_weight` of "
                 f"shape {list(given.shape)}."
             )
+        if self.counts is not None:  # then the edges are in the order given
+            return torch.cat((given.to(dtype), self.ones(dtype)[self.num_given :]))
         loops = given.new_ones(len(self.source) - self.num_given)
         return torch.cat((given, loops))[self.order].to(dtype)
 
@@ -91,9 +101,6 @@ class Neighbourhoods:
         return sorted_rows(self.source.numpy(), self.target.numpy(), self.num_sources)
 
 
-_cache: Any = WeakTensorKeyDictionary()
-
-
 def neighbourhoods(
     edge_index: Tensor, *, num_sources: int, num_targets: int, add_self_loops: bool
 ) -> Neighbourhoods:
@@ -103,12 +110,14 @@ def neighbourhoods(
     from a node to itself are left as they are; ``add_self_loops`` adds one to each node without.
     """
     wanted = (num_sources, num_targets, add_self_loops)
+    if torch.compiler.is_compiling():
+        return _unsorted(edge_index, *wanted)
 
     def make(edges: Tensor) -> Neighbourhoods:
         _check(edges, num_sources, num_targets)
         return _build(edges, *wanted)
 
-    found: Neighbourhoods = _kept_with(edge_index, wanted, make)
+    found: Neighbourhoods = kept_with(edge_index, wanted, make)
     return found
 
 
@@ -124,26 +133,8 @@ def sparse_rows(x: Tensor) -> tuple[Neighbourhoods, Tensor]:
         )
         return graph, entries.values()
 
-    found: tuple[Neighbourhoods, Tensor] = _kept_with(x, (), make)
+    found: tuple[Neighbourhoods, Tensor] = kept_with(x, (), make)
     return found
-
-
-def _kept_with(tensor: Tensor, wanted: tuple[Any, ...], make: Callable[[Tensor], Any]) -> Any:
-    """What was made of a tensor, made anew if the tensor was changed in place since.
-
-    A tensor of inference mode does not tell of changes, so nothing is kept with it. What is made
-    may be used in training later, so it is made outside of inference mode.
-    """
-    if tensor.is_inference():
-        with torch.inference_mode(False):
-            return make(tensor.clone())
-    key = (tensor._version, *wanted)
-    found = _cache.get(tensor)
-    if found is None or found[0] != key:
-        with torch.inference_mode(False):
-            found = key, make(tensor)
-        _cache[tensor] = found
-    return found[1]
 
 
 def with_values(x: Tensor, values: Tensor) -> Tensor:
@@ -151,8 +142,7 @@ def with_values(x: Tensor, values: Tensor) -> Tensor:
     graph, _ = sparse_rows(x)
     start = torch.cat((graph.degree.new_zeros(1), graph.degree.cumsum(0)))
     out = torch.sparse_csr_tensor(start, graph.source, values, x.shape, check_invariants=False)
-    if not out.is_inference():
-        _cache[out] = ((out._version,), (graph, values))
+    keep_with(out, (), (graph, values))
     return out
 
 
@@ -208,3 +198,21 @@ def _build(
     return Neighbourhoods(
         sorted_source, target, order, num_sources, num_targets, edge_index.shape[1]
     )
+
+
+def _unsorted(
+    edge_index: Tensor, num_sources: int, num_targets: int, add_self_loops: bool
+) -> Neighbourhoods:
+    """What plain torch needs, made of operations that can be traced: ids are not checked."""
+    source, target = edge_index.long()
+    counts = torch.ones_like(source)
+    if add_self_loops:
+        nodes = torch.arange(min(num_sources, num_targets), device=source.device)
+        own = torch.where(source == target, source, len(nodes))
+        missing = torch.ones(len(nodes) + 1, dtype=torch.long, device=source.device)
+        missing = missing.scatter(0, own, 0)
+        source, target = torch.cat((source, nodes)), torch.cat((target, nodes))
+        counts = torch.cat((counts, missing[:-1]))
+    order = torch.arange(len(source), device=source.device)
+    given = edge_index.shape[1]
+    return Neighbourhoods(source, target, order, num_sources, num_targets, given, counts)

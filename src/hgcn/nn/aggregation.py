@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor
 
 from hgcn import kernels
+from hgcn.errors import ModelError
 from hgcn.geometry.means import centroid_from, frechet_mean_from
 from hgcn.geometry.normal import local_log
 from hgcn.kernels import Neighbourhoods
@@ -44,6 +46,8 @@ def frechet(
     target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
 ) -> Tensor:
     """The Fréchet mean of the neighbours."""
+    if torch.compiler.is_compiling():  # all steps of the search in one graph take many minutes
+        raise ModelError("Expected an aggregation other than 'frechet' in a compiled graph.")
     logs, total = _views(source, weight, c, graph)
     return frechet_mean_from(target, logs, total, c.sqrt())
 

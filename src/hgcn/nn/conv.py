@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import sys
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -13,12 +15,29 @@ from hgcn.geometry import Curvature
 from hgcn.kernels import Neighbourhoods
 from hgcn.names import AGGREGATIONS
 from hgcn.nn.activation import Activation, HypActivation
+from hgcn.nn.adjacency import edge_list
 from hgcn.nn.attention import NeighbourAttention
 from hgcn.nn.linear import HypLinear
+from hgcn.nn.precision import full_precision
 from hgcn.text import one_of
 
 
-class HGCNConv(nn.Module):
+class _WithPyG(type):
+    """Makes the layer a ``MessagePassing`` module where PyTorch Geometric may ask for one.
+
+    Loading PyTorch Geometric takes seconds, so it is not loaded for this; who has loaded it and
+    builds a layer then gets :class:`hgcn.nn.pyg.HGCNConv`. Copies keep the type they have.
+    """
+
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        if cls is HGCNConv and "torch_geometric.nn" in sys.modules:
+            from hgcn.nn import pyg
+
+            return pyg.HGCNConv(*args, **options)
+        return super().__call__(*args, **options)
+
+
+class HGCNConv(nn.Module, metaclass=_WithPyG):
     r"""Hyperbolic graph convolution of Chami et al. (2019).
 
     .. math::
@@ -33,10 +52,12 @@ class HGCNConv(nn.Module):
 
     Points are normal coordinates, plain tensors, so the layer can replace a ``GCNConv`` or
     ``GATConv`` in any PyTorch Geometric model: Euclidean features are points already. The layer
-    owns :math:`K`; whoever reads its output decides on :math:`K'`.
+    owns :math:`K`; whoever reads its output decides on :math:`K'`. ``docs/layers.md`` has a table
+    of what PyTorch Geometric's own layers do and this one does or does not.
 
     Args:
-        in_channels: size of each input point.
+        in_channels: size of each input point; -1 reads it off the first input. A pair is that of
+            sources and targets, which then have a linear map each.
         out_channels: size of each output point.
         c: curvature of the layer, sectional curvature ``-c``, :math:`K = 1/c`: a number, or a
             :class:`~hgcn.geometry.Curvature` shared with other modules.
@@ -60,7 +81,9 @@ class HGCNConv(nn.Module):
     Shapes:
         - **input:** points :math:`(|V|, F_{in})`, dense or sparse, or a pair
           :math:`((|V_s|, F_{in}), (|V_t|, F_{in}))` of sources and targets; edge indices
-          :math:`(2, |E|)`; edge weights :math:`(|E|)` *(optional, non-negative)*.
+          :math:`(2, |E|)`, or a transposed sparse adjacency matrix :math:`(|V_t|, |V_s|)`; edge
+          weights :math:`(|E|)` *(optional, non-negative)*. Instead of the targets' points there
+          may be ``None``: they are at the origin then.
         - **output:** points :math:`(|V|, F_{out})` or :math:`(|V_t|, F_{out})`; with
           ``return_attention_weights=True`` also ``(edge_index, weights)`` with weights
           :math:`(|E'|, H)`, self-loops included.
@@ -73,7 +96,7 @@ class HGCNConv(nn.Module):
 
     def __init__(  # noqa: PLR0913
         self,
-        in_channels: int,
+        in_channels: int | tuple[int, int],
         out_channels: int,
         *,
         c: float | Curvature = 1.0,
@@ -90,18 +113,26 @@ class HGCNConv(nn.Module):
         super().__init__()
         if aggregation not in AGGREGATIONS:
             raise ModelError(one_of("aggregation", aggregation, AGGREGATIONS))
-        self.in_channels = in_channels
+        from_source, from_target = (
+            in_channels if isinstance(in_channels, tuple) else (in_channels, in_channels)
+        )
         self.out_channels = out_channels
         self.aggregation = aggregation
+        self._aggregate = AGGREGATIONS[aggregation]
         self.add_self_loops = add_self_loops
         self.linear = HypLinear(
-            in_channels, out_channels, c=c, trainable_c=trainable_c, bias=bias, dropout=dropout
+            from_source, out_channels, c=c, trainable_c=trainable_c, bias=bias, dropout=dropout
         )
+        self.linear_target = None
+        if isinstance(in_channels, tuple):
+            self.linear_target = HypLinear(
+                from_target, out_channels, c=self.curvature, bias=bias, dropout=dropout
+            )
         self.attention = NeighbourAttention(out_channels, heads=heads) if attention else None
         self.root = None
         if root_weight:
             self.root = HypLinear(
-                in_channels, out_channels, c=self.curvature, bias=False, dropout=dropout
+                from_target, out_channels, c=self.curvature, bias=False, dropout=dropout
             )
         self.act = HypActivation(act)
 
@@ -110,40 +141,62 @@ class HGCNConv(nn.Module):
         """The curvature of the space that the layer works in."""
         return self.linear.curvature
 
+    @property
+    def in_channels(self) -> int | tuple[int, int]:
+        """Size of each input point, or the sizes of those of sources and targets."""
+        if self.linear_target is None:
+            return self.linear.in_channels
+        return self.linear.in_channels, self.linear_target.in_channels
+
     def reset_parameters(self) -> None:
         """Draw all weights anew; the curvature stays as it is."""
-        self.linear.reset_parameters()
-        if self.attention is not None:
-            self.attention.reset_parameters()
-        if self.root is not None:
-            self.root.reset_parameters()
+        for module in (self.linear, self.linear_target, self.attention, self.root):
+            if module is not None:
+                module.reset_parameters()
 
+    @full_precision
     def forward(
         self,
-        x: Tensor | tuple[Tensor, Tensor],
-        edge_index: Tensor,
+        x: Tensor | tuple[Tensor, Tensor | None],
+        edge_index: Any,
         edge_weight: Tensor | None = None,
+        size: tuple[int | None, int | None] | None = None,
         return_attention_weights: bool | None = None,
     ) -> Tensor | tuple[Tensor, tuple[Tensor, Tensor]]:
-        """Map points to points; see the class for shapes."""
-        x_source, x_target = x if isinstance(x, tuple) else (x, x)
-        self._check(x_source, x_target)
+        """Map points to points; see the class for shapes.
+
+        Args:
+            x: points of the nodes, or a pair of those of sources and targets.
+            edge_index: edges, in any form that PyTorch Geometric knows.
+            edge_weight: a number for each edge; by default the values of a sparse matrix.
+            size: the numbers of sources and targets, if targets have no points.
+            return_attention_weights: whether to return the edges and their weights too.
+        """
+        x_source, x_target = x if isinstance(x, tuple | list) else (x, x)
+        if type(edge_index) is not Tensor or edge_index.layout is not torch.strided:
+            edge_index, values, size = edge_list(edge_index)
+            edge_weight = values if edge_weight is None else edge_weight
+        targets = self._check(x_source, x_target, size)
         c = self.curvature()
         source = self.linear(x_source, c)
-        target = source if x_target is x_source else self.linear(x_target, c)
+        if x_target is None:
+            target = source.new_zeros(targets, self.out_channels)
+        elif self.linear_target is not None:
+            target = self.linear_target(x_target, c)
+        else:
+            target = source if x_target is x_source else self.linear(x_target, c)
         graph = kernels.neighbourhoods(
             edge_index,
             num_sources=len(source),
-            num_targets=len(target),
+            num_targets=targets,
             add_self_loops=self.add_self_loops,
         )
         share = self._shares(source, target, edge_weight, graph)
-        weight = share.squeeze(-1) if share.shape[1] == 1 else share.mean(-1)
-        aggregate = AGGREGATIONS[self.aggregation]
-        mean = aggregate(target, source, weight, c, graph)
-        if self.root is not None:
+        weight = self._weights(share, graph)
+        mean = self._aggregate(target, source, weight, c, graph)
+        if self.root is not None and x_target is not None:
             mean = kernels.translate(mean, self.root(x_target, c), c)
-        out: Tensor = self.act(mean)
+        out: Tensor = kernels.first_only(self.act(mean))
         self._check_finite(out, x_source, x_target, edge_weight)
         if return_attention_weights:
             edges = torch.stack((graph.source, graph.target))
@@ -162,17 +215,50 @@ class HGCNConv(nn.Module):
         total = given.new_zeros(graph.num_targets).index_add(0, graph.target, given)
         return (given / torch.where(total > 0, total, 1.0)[graph.target]).unsqueeze(-1)
 
-    def _check(self, source: Tensor, target: Tensor) -> None:
-        for x in (source, target):
-            if x.dim() != 2 or x.shape[1] != self.in_channels:
+    def _weights(self, share: Tensor, graph: Neighbourhoods) -> Tensor:
+        """The weight of each edge in the mean, from those of all heads."""
+        return share.squeeze(-1) if share.shape[1] == 1 else share.mean(-1)
+
+    def _check(
+        self,
+        source: Tensor | None,
+        target: Tensor | None,
+        size: tuple[int | None, int | None] | None,
+    ) -> int:
+        """The number of targets, if all that is given fits together."""
+        dtype = self.linear.weight.dtype
+        if dtype not in (torch.float32, torch.float64):
+            raise ModelError(
+                f"Expected a layer of float32 or float64, got {dtype}. For half precision leave "
+                "the layer as it is and use torch.autocast: the layer computes in float32."
+            )
+        if source is None:
+            raise GraphError("Expected the points of the sources, got None.")
+        last = self.linear if self.linear_target is None else self.linear_target
+        sources, targets = size or (None, None)
+        for name, x, linear, count in (
+            ("sources", source, self.linear, sources),
+            ("targets", target, last, targets),
+        ):
+            if x is None:
+                continue
+            channels = linear.in_channels
+            if x.dim() != 2 or channels not in (x.shape[1], -1):
+                wanted = channels if channels >= 0 else "features"
                 raise GraphError(
-                    f"Expected `x` to have shape [number of nodes, {self.in_channels}], got "
-                    f"{list(x.shape)}."
+                    f"Expected `x` to have shape [number of nodes, {wanted}], got {list(x.shape)}."
                 )
+            if count not in (None, len(x)):
+                raise GraphError(
+                    f"Expected a point for each of the {count} {name}, got {len(x)} points."
+                )
+        if target is not None:
+            return len(target)
+        return len(source) if targets is None else targets
 
     @staticmethod
     def _check_finite(
-        out: Tensor, source: Tensor, target: Tensor, edge_weight: Tensor | None
+        out: Tensor, source: Tensor, target: Tensor | None, edge_weight: Tensor | None
     ) -> None:
         # Only on the CPU: the check would make another device wait. A finite sum means finite
         # entries; an infinite one may just have overflown.
@@ -180,7 +266,7 @@ class HGCNConv(nn.Module):
             return
         if math.isfinite(out.sum().item()) or out.isfinite().all():
             return
-        for x in (source, target):
+        for x in (source,) if target is None else (source, target):
             values = x.to_dense() if x.layout is not torch.strided else x
             bad = (~values.isfinite()).nonzero()
             if len(bad):
@@ -198,6 +284,6 @@ class HGCNConv(nn.Module):
             "diverged. A smaller learning rate helps."
         )
 
-    def extra_repr(self) -> str:
-        """Shown inside the parentheses of ``print(module)``."""
-        return f"{self.in_channels}, {self.out_channels}, aggregation={self.aggregation}"
+    def __repr__(self) -> str:
+        channels = f"{self.in_channels}, {self.out_channels}"
+        return f"{type(self).__name__}({channels}, aggregation={self.aggregation})"

@@ -11,6 +11,7 @@ from hgcn import geometry
 from hgcn.errors import ModelError
 from hgcn.geometry import Curvature
 from hgcn.geometry.scalars import asinh, dot, norm, sinhc
+from hgcn.nn.precision import full_precision
 
 
 class FermiDirac(nn.Module):
@@ -135,6 +136,7 @@ class HyperbolicMLR(nn.Module):
         nn.init.xavier_uniform_(self.normal)
         nn.init.zeros_(self.point)
 
+    @full_precision
     def forward(self, v: Tensor) -> Tensor:
         """Logits ``[..., num_classes]`` of points ``[..., in_channels]``."""
         c = self.curvature()

@@ -53,18 +53,25 @@ class Checkpoint:
 
     def store(self, state: State) -> None:
         """Write the state, if it is time for that."""
-        if time.monotonic() - self.last < self.seconds:
-            return
+        if time.monotonic() - self.last >= self.seconds:
+            self._write(state)
+
+    def _write(self, state: State) -> None:
         # The history first: rows after the stored epoch are dropped when it is read again.
         history = folder.history_csv(state.history)
-        files.write_text(self.history, history)
+        if state.history:
+            files.write_text(self.history, history)
         tree = {**self.about, "state": state.to_tree(), "history": _digest(history)}
         write_tree(self.file, tree, sealed=True)
         self.last = time.monotonic()
 
     def restore(self, state: State) -> None:
-        """Set the state to the one that is stored, if there is one."""
+        """Set the state to the one that is stored; store it, if there is none.
+
+        So settings and data that are changed before the first epoch is over are noticed, too.
+        """
         if not self.file.exists():
+            self._write(state)
             return
         tree = read_tree(self.file, sealed=True)
         for name, value in self.about.items():
@@ -79,7 +86,8 @@ class Checkpoint:
             raise RunError(
                 f"Expected {self.file} to hold the state of this training, got: {error}."
             ) from error
-        rows = folder.read_history(self.history)
+        began = tree["history"] != _digest(folder.history_csv([]))
+        rows = folder.read_history(self.history) if began else []
         state.history = [row for row in rows if row.get("epoch", 0) <= state.epoch]
         if _digest(folder.history_csv(state.history)) != tree["history"]:
             raise RunError(
@@ -96,8 +104,7 @@ def remove_checkpoint(path: Path) -> None:
     """Remove the stored state of a run folder, and temporary files of a process that was killed."""
     (path / folder.RESUME).unlink(missing_ok=True)
     for name in (folder.RESUME, *folder.SEALED, folder.EMBEDDINGS, folder.ENVIRONMENT, folder.PAGE):
-        for temporary in path.glob(f".{name}.*"):
-            temporary.unlink(missing_ok=True)
+        files.remove_leftovers(path / name)
 
 
 def _digest(text: str) -> str:

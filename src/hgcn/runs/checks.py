@@ -7,11 +7,13 @@ to be of the right form, or commands would fail halfway.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from hgcn.data.encoding import Encoding
 from hgcn.inference.feature_map import FeatureMap
 from hgcn.names import NORMALISATIONS
 
@@ -53,11 +55,38 @@ def check_network(
         raise ValueError(f"its names of classes are {names!r:.40}")
     if features.num_features != about["in_channels"] or features.normalise not in NORMALISATIONS:
         raise ValueError("its feature map is not that of the network")
+    if features.encoding is not None:
+        _check_encoding(features.encoding, features.num_raw)
     statistics = [value for value in (features.mean, features.scale) if value is not None]
     row = torch.ones(1, features.num_raw)
     scaled = NORMALISATIONS.find(features.normalise).apply(row, *statistics)
     if scaled.shape != row.shape or not bool(scaled.isfinite().all()):
         raise ValueError("the numbers of its feature map are not those of its features")
+
+
+def _check_encoding(encoding: Encoding, num_raw: int) -> None:
+    """Refuse an encoding with values of another kind than its columns have."""
+    fits = {
+        "str": lambda value: isinstance(value, str),
+        "bool": lambda value: isinstance(value, bool),
+        "float": lambda value: _is_number(value) and value == value,  # noqa: PLR0124 (no NaN)
+        "tuple[str, ...]": _are_different_texts,
+    }
+    for column in encoding.columns:
+        for field in fields(column):  # type: ignore[arg-type]  # every column is a dataclass
+            value = getattr(column, field.name)
+            if not fits[str(field.type)](value):
+                raise ValueError(f"{field.name!r} of a column of its features is {value!r:.40}")
+    names = tuple(column.name for column in encoding.columns)
+    if not _are_different_texts(names) or len(encoding.names) != num_raw:
+        raise ValueError("the columns of its features are not those of the network")
+    if not isinstance(encoding.label, str | None):
+        raise ValueError(f"the column of its classes is {encoding.label!r:.40}")
+
+
+def _are_different_texts(values: Any) -> bool:
+    texts = isinstance(values, tuple) and all(isinstance(value, str) for value in values)
+    return texts and len(set(values)) == len(values)
 
 
 def _is_number(value: Any) -> bool:

@@ -157,6 +157,7 @@ def run_problem(
             checkpoint = None
             if folder is not None:
                 held.enter_context(run_folder.claimed(folder, problem.config))
+                run_folder.check_unfinished(folder, problem.config)
                 checkpoint = Checkpoint(folder, problem)
             state = train(
                 task,

@@ -55,6 +55,15 @@ def claimed(path: Path, config: Config) -> Iterator[None]:
                 lock.unlink()
 
 
+def check_unfinished(path: Path, config: Config) -> None:
+    """Refuse a folder that another process has written a run to, before it was claimed."""
+    if (path / ENVIRONMENT).exists() or Config(**read_toml(path / CONFIG)) != config:
+        raise RunError(
+            f"Expected {path} to be for this run alone, but another process has written one there "
+            "in the meantime. Choose another folder."
+        )
+
+
 def finish(run: Run, path: Path) -> None:
     """Write the results of a run into the folder that was begun; environment.json comes last."""
     files.write_text(path / HISTORY, history_csv(run.history))
@@ -116,8 +125,9 @@ def load_run(path: str | Path) -> Run:
         RuntimeError,
     ) as error:  # fmt: skip
         # The checksums agree, so somebody has written both the file and its checksum.
+        reason = " ".join(str(error).split())
         raise RunError(
-            f"Expected {path} to be a run of hgcn, got a foreign one: {' '.join(str(error).split())}"
+            f"Expected {path} to be a run of hgcn, got a foreign one: {reason}"
         ) from error
 
 

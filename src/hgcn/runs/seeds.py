@@ -2,16 +2,63 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import statistics
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Unpack
 
 from hgcn import files
-from hgcn.cores import count_cores, worker_pool
-from hgcn.errors import RunError
-from hgcn.runs.fit import fit, settle
-from hgcn.runs.folder import METRICS
+from hgcn.config import Config
+from hgcn.cores import count_cores
+from hgcn.errors import ConfigError, HGCNError, RunError
+from hgcn.locks import locked_or
+from hgcn.runs.fit import fit, resume, settle
+from hgcn.runs.folder import CONFIG, ENVIRONMENT, LOCK, METRICS, PAGE, load_run
+from hgcn.runs.run import Run
+from hgcn.runs.workers import Job, work
 from hgcn.settings import Settings
+from hgcn.training.loop import Progress
+from hgcn.training.problem import choose
+from hgcn.training.source import load_graph
+
+SEEDS = "seeds.json"
+"""The file of a folder of seeds that says what they are trained with."""
+MOST_SEEDS = 10_000
+
+
+@dataclass
+class Seeds:
+    """The state of a training with several seeds.
+
+    Attributes:
+        folder: the folder that holds a run folder for each seed.
+        asked: the seeds that are wanted.
+        finished: metrics of those that are finished.
+        failed: what was wrong with those that failed.
+        running: progress of those in training; None before their first epoch.
+        interrupted: whether Ctrl-C ended the training before all seeds were done.
+    """
+
+    folder: Path
+    asked: list[int]
+    finished: dict[int, dict[str, Any]] = field(default_factory=dict)
+    failed: dict[int, str] = field(default_factory=dict)
+    running: dict[int, Progress | None] = field(default_factory=dict)
+    interrupted: bool = False
+
+    @property
+    def missing(self) -> list[int]:
+        """The seeds that have no result."""
+        return [seed for seed in self.asked if seed not in self.finished]
+
+    def summary(self) -> dict[str, Any]:
+        """Mean and deviation of each score over the finished seeds; which of them are missing."""
+        metrics = [self.finished[seed] for seed in self.asked if seed in self.finished]
+        return {**summarise(metrics), "missing": self.missing}
 
 
 def fit_seeds(
@@ -20,46 +67,204 @@ def fit_seeds(
     *,
     out: str | Path,
     processes: int | None = None,
+    on_change: Callable[[Seeds], None] | None = None,
     **settings: Unpack[Settings],
-) -> dict[str, Any]:
-    """Train with the seeds 0, 1, ... in parallel processes, each into a folder of its own.
+) -> Seeds:
+    """Train with several seeds in parallel processes, each into a folder of its own.
 
-    Returns:
-        Mean and standard deviation of each score, as also written to ``metrics.json``.
+    Each run is the same, to the last bit, as that of :func:`hgcn.fit` with its seed. A folder that
+    has some of the runs is gone on with: finished seeds are taken as they are, unfinished ones go
+    on from their checkpoints. A seed that fails is told by a warning, and the others go on.
+
+    Args:
+        source: the name of a data set, or a path.
+        seeds: number of seeds; the first one is the setting ``seed``, by default 0.
+        out: the folder; a file ``metrics.json`` in it has mean and deviation of each score.
+        processes: number of seeds to train at a time, by default one for each processor.
+        on_change: called whenever something has changed.
+        settings: settings as :func:`hgcn.fit` takes them.
     """
     folder = Path(out)
-    if (folder / METRICS).exists():
-        raise RunError(f"Expected a new folder, but {folder} holds runs already.")
-    settle(source, settings)  # wrong settings are refused here, before any process is started
+    if not 1 <= seeds <= MOST_SEEDS:
+        raise ConfigError(f"Expected `seeds` to be in 1..{MOST_SEEDS}, got {seeds}.")
+    # Settings and data that are wrong are refused here, before any process is started.
+    wanted, _ = settle(source, settings)
+    graph = load_graph(wanted)
+    choose(graph, wanted)
+    state = Seeds(folder, list(range(wanted.seed, wanted.seed + seeds)))
+    wanted.replace(seed=state.asked[-1])  # refused if no seed can be so large
+    plan = _plan(wanted, seeds, graph.fingerprint())
+    del graph
     files.make_folder(folder)
-    first = settings.pop("seed", 0) or 0
-    workers = min(seeds, processes or count_cores())
-    jobs = [
-        (source, str(folder / f"seed-{seed}"), {**settings, "seed": seed})
-        for seed in range(first, first + seeds)
-    ]
-    with worker_pool(workers) as pool:
-        results = list(pool.map(_one_seed, jobs))
-    summary = summarise(results)
-    files.write_json(folder / METRICS, summary)
-    return summary
+    busy = RunError(f"Another process trains seeds in {folder}. Wait for it.")
+    with locked_or(folder / LOCK, busy):
+        try:
+            _agree(folder, plan)
+            _train(state, plan["settings"], processes or count_cores(), on_change)
+            if state.finished:
+                files.write_json(folder / METRICS, state.summary())
+        finally:
+            with contextlib.suppress(OSError):  # some systems keep a file that is open
+                (folder / LOCK).unlink()
+    return state
 
 
-def _one_seed(job: tuple[str, str, dict[str, Any]]) -> dict[str, Any]:
-    source, out, settings = job
-    return fit(source, out=out, **settings).metrics
+def resume_seeds(path: str | Path, **options: Any) -> Seeds:
+    """Go on with the seeds of a folder; options as :func:`fit_seeds` has them."""
+    plan = read_plan(Path(path))
+    settings = {key: value for key, value in plan["settings"].items() if key != "source"}
+    return fit_seeds(plan["settings"]["source"], plan["seeds"], out=path, **settings, **options)
 
 
-def summarise(results: list[dict[str, Any]]) -> dict[str, Any]:
+def holds_seeds(path: Path) -> bool:
+    """Whether a folder is one of several seeds."""
+    return (path / SEEDS).is_file()
+
+
+def read_plan(path: Path) -> dict[str, Any]:
+    """What the seeds of a folder are trained with: their number, the settings and the data."""
+    plan = files.read_json(path / SEEDS)
+    try:
+        config, seeds = Config(**plan["settings"]), plan["seeds"]
+        if config.source is None or not isinstance(seeds, int) or seeds < 1:
+            raise ValueError("no source, or no number of seeds")
+        return _plan(config, seeds, str(plan["data"]))
+    except (LookupError, TypeError, ValueError) as error:
+        raise RunError(f"Expected {path / SEEDS} as hgcn writes it, got: {error}.") from error
+
+
+def finished_seeds(path: Path) -> tuple[list[Run], int]:
+    """The finished runs of a folder of seeds, and how many there are to be."""
+    found = sorted(path.glob("seed-*"), key=lambda one: (len(one.name), one.name))
+    total = read_plan(path)["seeds"] if holds_seeds(path) else len(found)
+    runs = [load_run(one) for one in found if (one / ENVIRONMENT).exists()]
+    if not runs:
+        raise RunError(
+            f"Expected a finished seed in {path}, got none. Go on with: hgcn train --resume {path}"
+        )
+    return runs, total
+
+
+def summarise(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """Mean and sample standard deviation of the scores of several runs."""
     summary: dict[str, Any] = {
         key: results[0][key] for key in ("task", "model", "source", "preset", "select")
     }
     summary["seeds"] = [result["seed"] for result in results]
     for part in ("val", "test"):
-        summary[part] = {}
-        for name in results[0][part]:
-            values = [result[part][name] for result in results]
-            spread = statistics.stdev(values) if len(values) > 1 else 0.0
-            summary[part][name] = {"mean": statistics.fmean(values), "std": spread}
+        summary[part] = {
+            name: mean_and_deviation([result[part][name] for result in results])
+            for name in results[0][part]
+        }
     return summary
+
+
+def mean_and_deviation(values: Sequence[float]) -> dict[str, float]:
+    """Mean and sample standard deviation, which is 0 for a single value."""
+    spread = statistics.stdev(values) if len(values) > 1 else 0.0
+    return {"mean": statistics.fmean(values), "std": spread}
+
+
+def _plan(config: Config, seeds: int, data: str) -> dict[str, Any]:
+    settings = {key: value for key, value in config.to_dict().items() if value is not None}
+    return {"seeds": seeds, "settings": settings, "data": data}
+
+
+def _agree(folder: Path, plan: dict[str, Any]) -> None:
+    """Write down what the seeds are trained with; refuse what differs from those that are there."""
+    begun = any((one / CONFIG).exists() for one in folder.glob("seed-*"))
+    if begun and not holds_seeds(folder):
+        raise RunError(
+            f"Expected a new folder, but {folder} holds runs of unknown settings. Choose another."
+        )
+    if begun:
+        before = read_plan(folder)
+        old, new = before["settings"], plan["settings"]
+        changed = [
+            f"`{name}` was {old.get(name)!r} and is {new.get(name)!r} now."
+            for name in sorted({*old, *new})
+            if old.get(name) != new.get(name)
+        ]
+        if not changed and before["data"] != plan["data"]:
+            changed = [f"The data of {new['source']} have changed since."]
+        if not changed and before["seeds"] > plan["seeds"]:
+            changed = [f"There were {before['seeds']} seeds and there are {plan['seeds']} now."]
+        if changed:
+            raise ConfigError(
+                f"The seeds in {folder} were begun otherwise, and cannot be put together with new "
+                "ones. Choose another folder.\n" + "\n".join(changed)
+            )
+    files.write_json(folder / SEEDS, plan)
+
+
+def _train(
+    state: Seeds,
+    settings: dict[str, Any],
+    processes: int,
+    on_change: Callable[[Seeds], None] | None,
+) -> None:
+    """Train the seeds that are not finished; Ctrl-C keeps those that are."""
+
+    def changed() -> None:
+        if on_change is not None:
+            on_change(state)
+
+    others = {key: value for key, value in settings.items() if key not in ("source", "seed")}
+    jobs = []
+    said: set[str] = set()
+    try:
+        for seed in state.asked:
+            path = state.folder / f"seed-{seed}"
+            if not _take(state, seed, path):
+                arguments = (settings["source"], str(path), {**others, "seed": seed})
+                jobs.append(Job(seed, _one_seed, arguments))
+            changed()
+        for event in work(jobs, processes):
+            if event.kind in ("started", "epoch"):
+                state.running[event.key] = event.value
+            elif event.kind == "log" and event.value not in said:
+                said.add(event.value)
+                logging.getLogger("hgcn").warning(event.value)
+            elif event.kind == "warning":
+                warnings.warn(event.value, stacklevel=2)
+            elif event.kind == "done":
+                del state.running[event.key]
+                state.finished[event.key] = event.value
+            elif event.kind == "failed":
+                del state.running[event.key]
+                _fail(state, event.key, event.value)
+            changed()
+    except KeyboardInterrupt:
+        state.running.clear()
+        state.interrupted = bool(state.missing)
+
+
+def _take(state: Seeds, seed: int, path: Path) -> bool:
+    """Take the result of a seed that is finished; returns whether there is nothing left to do."""
+    if not (path / ENVIRONMENT).exists():
+        return False
+    try:
+        run = load_run(path)
+    except HGCNError as error:
+        _fail(state, seed, str(error))
+        return True
+    from hgcn.runs.pictures import MOST_NODES_AT_ONCE
+
+    if run.num_nodes <= MOST_NODES_AT_ONCE and not (path / PAGE).exists():
+        return False
+    state.finished[seed] = run.metrics
+    return True
+
+
+def _fail(state: Seeds, seed: int, error: str) -> None:
+    state.failed[seed] = error
+    warnings.warn(f"Seed {seed} failed: {error}", stacklevel=2)
+
+
+def _one_seed(
+    on_epoch: Callable[[Progress], None], source: str, out: str, settings: dict[str, Any]
+) -> dict[str, Any]:
+    """Train one seed in a process of its own, or go on with it."""
+    if (Path(out) / CONFIG).exists():
+        return resume(out, on_epoch=on_epoch).metrics
+    return fit(source, out=out, on_epoch=on_epoch, **settings).metrics

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from hgcn.config import TYPES, Config
+from hgcn.config import Config
 from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError
 from hgcn.inference.feature_map import FeatureMap
@@ -23,8 +23,6 @@ MOST = {"layers": 1000, "heads": 1000}
 """More would take minutes to build and never be trained."""
 COPIES = 6
 """Training holds weights, gradients, two moments of Adam, the average and the best weights."""
-LARGEST = 1e9
-"""Of any number among the settings: its square, and tenfold, is still a number of float32."""
 
 
 def task_of(config: Config) -> type[Task]:
@@ -89,24 +87,12 @@ def has_device(name: str) -> bool:
         return False
 
 
-def _check_numbers(config: Config) -> None:
-    """Refuse numbers that leave the range of float32 in training, all at once."""
-    wrong = [
-        f"Expected `{name}` to be at most {LARGEST:g}, got {getattr(config, name)!r}."
-        for name, kind in TYPES.items()
-        if kind is float and abs(getattr(config, name) or 0) > LARGEST
-    ]
-    if wrong:
-        raise ConfigError("\n".join(wrong))
-
-
 def choose(graph: Graph, config: Config) -> Config:
     """The settings with those filled in that were left open, by what the graph has."""
     if not has_device(config.device):
         raise ConfigError(
             f"Expected `device` to be one that torch has here, like 'cpu', got {config.device!r}."
         )
-    _check_numbers(config)
     config = config.replace(
         task=config.task or ("node" if graph.y is not None and graph.links is None else "link"),
         split_seed=config.seed_of_split,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import weakref
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 from optuna.storages.journal import JournalFileBackend
 
 from hgcn.errors import RunError
-from hgcn.locks import locked
+from hgcn.locks import locked, share
 
 
 class Journal(JournalFileBackend):
@@ -22,6 +23,9 @@ class Journal(JournalFileBackend):
 
     Args:
         path: the file; it is made if it is not there.
+
+    Attributes:
+        alone: whether it is known that no other process used the journal when it was opened.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -31,6 +35,9 @@ class Journal(JournalFileBackend):
         lock.acquire()
         try:
             _drop_cut_line(path)
+            handle = os.open(path, os.O_RDONLY)
+            weakref.finalize(self, os.close, handle)
+            self.alone = share(handle)
         finally:
             lock.release()
 
@@ -49,11 +56,13 @@ class Journal(JournalFileBackend):
         text = "".join(json.dumps(log, separators=(",", ":")) + "\n" for log in logs)
         self._lock.acquire()
         try:
-            with Path(self._file_path).open("ab") as file:
+            # Without a buffer: it would be written when the file is closed, on a full disk, too.
+            with Path(self._file_path).open("ab", buffering=0) as file:
                 size = file.tell()
                 try:
-                    file.write(text.encode())
-                    file.flush()
+                    rest = text.encode()
+                    while rest:
+                        rest = rest[file.write(rest) :]
                     os.fsync(file.fileno())
                 except OSError as error:
                     os.ftruncate(file.fileno(), size)

@@ -18,7 +18,7 @@ from hgcn.settings import Settings
 from hgcn.training.problem import choose, task_of
 from hgcn.training.source import load_graph, reading_options
 from hgcn.tuning.space import SearchSpace, make_space
-from hgcn.tuning.study import Plan, count_finished, interrupted, values_of
+from hgcn.tuning.study import Plan, count_finished, interrupted, places, values_of
 from hgcn.tuning.trial import Trials, run_trials
 
 if TYPE_CHECKING:
@@ -35,7 +35,8 @@ class SearchResult:
         value: their validation score, the mean over the seeds.
         score: name of this score.
         trials: a row for each trial: number, state, value, seconds, error, and each setting. A
-            pruned trial has the value at which it was stopped.
+            pruned trial has the value at which it was stopped. One that was cut off by a crash or
+            by Ctrl-C is done again when the search goes on, and has its row only until then.
         importance: the share of the variance of the score that each setting explains; the shares
             add up to 1. Empty if there are too few trials to tell.
         interrupted: whether Ctrl-C ended the search before all trials were done.
@@ -129,7 +130,7 @@ def _plan(
         for key, spec in free.items()
         if (drawn := spec.drawn(getattr(settled, key))) is not None
     }
-    return Plan(name, graph, config, free, seeds, start)
+    return Plan(name, graph, config, free, seeds, _starts(start, free, config))
 
 
 @contextlib.contextmanager
@@ -159,27 +160,27 @@ MEASURED = {**STRUCTURAL, "normalise": "standard"}
 """The same for sparse features that are not words."""
 
 
-def _starts(plan: Plan) -> list[dict[str, Any]]:
+def _starts(first: dict[str, Any], space: SearchSpace, config: Config) -> list[dict[str, Any]]:
     """Trials to begin with: the defaults, simpler forms, and some that suit other data.
 
     All but the first weight the classes, which makes no difference where these are even.
     """
-    starts = [plan.start] if plan.start else []
+
+    def possible(changes: Mapping[str, Any]) -> dict[str, Any]:
+        """The changes that the search space allows, as drawn numbers."""
+        drawn = {name: space[name].drawn(changes[name]) for name in changes if name in first}
+        return {name: value for name, value in drawn.items() if value is not None}
+
+    starts = [first] if first else []
     for simpler in ({"act": "none"}, {"attention": False}):
-        changes = _possible(simpler, plan)
+        changes = possible(simpler)
         starts += [{**start, **changes} for start in starts if changes]
-    weighted = _possible({"class_weights": True}, plan)
+    weighted = possible({"class_weights": True})
     starts[1:] = [{**start, **weighted} for start in starts[1:]]
-    for other in (task_of(plan.config).search_start, STRUCTURAL, MEASURED):
-        changes = _possible(other, plan)
-        starts += [{**plan.start, **changes}] if changes else []
-    return starts
-
-
-def _possible(changes: Mapping[str, Any], plan: Plan) -> dict[str, Any]:
-    """The changes that the search space allows, as drawn numbers."""
-    drawn = {name: plan.space[name].drawn(changes[name]) for name in changes if name in plan.start}
-    return {name: value for name, value in drawn.items() if value is not None}
+    for other in (task_of(config).search_start, STRUCTURAL, MEASURED):
+        changes = possible(other)
+        starts += [{**first, **changes}] if changes else []
+    return [start for at, start in enumerate(starts) if start not in starts[:at]]
 
 
 def _check_same(study: optuna.Study, plan: Plan) -> None:
@@ -188,8 +189,6 @@ def _check_same(study: optuna.Study, plan: Plan) -> None:
     before = study.user_attrs.get("plan")
     if before is None:
         study.set_user_attr("plan", now)
-        for start in _starts(plan):
-            study.enqueue_trial(start, skip_if_exists=True)
         return
     changed = [
         f"`{key}` was {before.get(key)!r} and is {now.get(key)!r} now."
@@ -229,12 +228,10 @@ def _table(study: optuna.Study, space: SearchSpace) -> pl.DataFrame:
     import polars as pl
 
     rows = []
-    for trial in study.get_trials(deepcopy=False):
-        if trial.state is TrialState.WAITING:
-            continue  # a start that the search did not get to
+    for number, trial in places(study).items():
         seconds = None if trial.duration is None else round(trial.duration.total_seconds(), 2)
         row = {
-            "number": trial.number,
+            "number": number,
             "state": "interrupted" if interrupted(trial) else trial.state.name.lower(),
             "value": trial.value,
             "seconds": seconds,

@@ -29,7 +29,7 @@ class Plan:
         config: the settings that are fixed.
         space: the search space: the settings that vary.
         seeds: number of seeds of a trial.
-        start: the settings of the first trial, as drawn numbers.
+        starts: the settings of the first trials, as drawn numbers.
         where: file or address of the storage; None for this process's memory.
     """
 
@@ -38,7 +38,7 @@ class Plan:
     config: Config
     space: SearchSpace
     seeds: int
-    start: dict[str, Any]
+    starts: list[dict[str, Any]]
     where: str | None = None
 
     def at(self, where: str | None) -> Plan:
@@ -47,9 +47,10 @@ class Plan:
 
     def study(self) -> optuna.Study:
         """The study in its storage, made if it is not there."""
-        return optuna.create_study(
-            storage=_storage(self.where),
-            sampler=_ByNumber(self.config.seed),
+        storage, alone = _storage(self.where)
+        study = optuna.create_study(
+            storage=storage,
+            sampler=_ByPlace(self.config.seed, self.starts),
             # Slow learners get as many epochs as early stopping would give them.
             pruner=optuna.pruners.MedianPruner(
                 n_startup_trials=5, n_warmup_steps=self.config.patience, n_min_trials=5
@@ -58,6 +59,9 @@ class Plan:
             direction="maximize",
             load_if_exists=True,
         )
+        if alone:
+            _give_up_running(study)
+        return study
 
     def describe(self) -> dict[str, Any]:
         """All that the score of a trial depends on, as JSON holds it."""
@@ -76,8 +80,39 @@ def values_of(space: SearchSpace, drawn: dict[str, Any]) -> dict[str, Any]:
 
 
 def interrupted(trial: FrozenTrial) -> bool:
-    """Whether a trial was given up half-way, for no fault of its settings."""
-    return bool(trial.user_attrs.get("interrupted")) or not trial.state.is_finished()
+    """Whether a trial was cut off half-way, for no fault of its settings, or is still running."""
+    return _given_up(trial) or not trial.state.is_finished()
+
+
+def give_up(study: optuna.Study, trial: FrozenTrial | optuna.Trial) -> None:
+    """Mark a trial as one that was cut off: another one takes its place."""
+    # In this order: nothing can be said of a trial that has ended.
+    optuna.Trial(study, trial._trial_id).set_user_attr("interrupted", True)
+    study.tell(trial.number, state=TrialState.FAIL)
+
+
+def places(study: optuna.Study) -> dict[int, FrozenTrial]:
+    """The trials by the numbers that they would have in a search without a break.
+
+    A trial that was cut off gives its place to the next one.
+    """
+    found: dict[int, FrozenTrial] = {}
+    place = 0
+    for trial in study.get_trials(deepcopy=False):
+        if trial.state is not TrialState.WAITING:
+            found[place] = trial
+            place += not _given_up(trial)
+    return found
+
+
+def _given_up(trial: FrozenTrial) -> bool:
+    return bool(trial.user_attrs.get("interrupted"))
+
+
+def _give_up_running(study: optuna.Study) -> None:
+    """Nobody else works on the study: whoever ran these trials is dead."""
+    for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+        give_up(study, trial)
 
 
 def count_finished(study: optuna.Study) -> int:
@@ -86,13 +121,15 @@ def count_finished(study: optuna.Study) -> int:
     return sum(not interrupted(trial) for trial in trials)
 
 
-def _storage(where: str | None) -> optuna.storages.BaseStorage:
+def _storage(where: str | None) -> tuple[optuna.storages.BaseStorage, bool]:
+    """The storage, and whether it is known that no other process uses it."""
     if where is None:
-        return optuna.storages.InMemoryStorage()
+        return optuna.storages.InMemoryStorage(), True
     try:
         if "://" in where:
-            return optuna.storages.RDBStorage(where)
-        return optuna.storages.JournalStorage(Journal(where))
+            return optuna.storages.RDBStorage(where), False
+        journal = Journal(where)
+        return optuna.storages.JournalStorage(journal), journal.alone
     except OSError as error:
         raise RunError(f"Expected to write {where}, but: {error.strerror or error}.") from error
     except ImportError as error:
@@ -114,36 +151,44 @@ def _without_password(address: str) -> str:
     return f"{scheme}://{rest.rpartition('@')[2]}"
 
 
-class _ByNumber(BaseSampler):
-    """Optuna's TPE, seeded anew for each trial by its number.
+class _ByPlace(BaseSampler):
+    """The starts, then Optuna's TPE, seeded anew for each trial by its place.
 
     A search that goes on draws what it would have drawn without the break, and two processes never
     draw the same.
     """
 
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
+    def __init__(self, seed: int, starts: list[dict[str, Any]]) -> None:
+        self.seed, self.starts = seed, starts
         self._number = -1
+        self._start: dict[str, Any] = {}
         self._sampler = TPESampler()
 
-    def _of(self, trial: FrozenTrial) -> TPESampler:
+    def _of(self, study: optuna.Study, trial: FrozenTrial) -> TPESampler:
         if trial.number != self._number:
             self._number = trial.number
-            # Numbers of different seeds must not meet; a trial has far fewer than 100,003 of them.
-            seed = (self.seed * 100_003 + trial.number) % 2**32
+            before = study.get_trials(deepcopy=False)[: trial.number]
+            place = sum(not _given_up(other) for other in before)
+            self._start = self.starts[place] if place < len(self.starts) else {}
+            # Places of different seeds must not meet; a search has far fewer than 100,003 of them.
+            seed = (self.seed * 100_003 + place) % 2**32
             self._sampler = TPESampler(seed=seed, multivariate=True)
         return self._sampler
 
     def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> Any:
-        return self._of(trial).infer_relative_search_space(study, trial)
+        return self._of(study, trial).infer_relative_search_space(study, trial)
 
     def sample_relative(self, study: optuna.Study, trial: FrozenTrial, search_space: Any) -> Any:
-        return self._of(trial).sample_relative(study, trial, search_space)
+        drawn = self._of(study, trial).sample_relative(study, trial, search_space)
+        return {name: self._start.get(name, value) for name, value in drawn.items()}
 
     def sample_independent(
         self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: Any
     ) -> Any:
-        return self._of(trial).sample_independent(study, trial, param_name, param_distribution)
+        sampler = self._of(study, trial)
+        if param_name in self._start:
+            return self._start[param_name]
+        return sampler.sample_independent(study, trial, param_name, param_distribution)
 
     def after_trial(
         self,
@@ -152,4 +197,4 @@ class _ByNumber(BaseSampler):
         state: TrialState,
         values: Sequence[float] | None,
     ) -> None:
-        self._of(trial).after_trial(study, trial, state, values)
+        self._of(study, trial).after_trial(study, trial, state, values)

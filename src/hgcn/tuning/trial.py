@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import signal
 import statistics
-import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -17,11 +14,11 @@ import torch
 from optuna.trial import TrialState
 
 from hgcn.config import Config
-from hgcn.cores import process_context, worker_pool
+from hgcn.cores import deaf, process_context, worker_pool
 from hgcn.errors import DivergenceError, RunError
 from hgcn.training.loop import Progress, train
 from hgcn.training.problem import Problem, choose
-from hgcn.tuning.study import Plan, count_finished, values_of
+from hgcn.tuning.study import Plan, count_finished, give_up, values_of
 
 
 @dataclass(frozen=True)
@@ -68,8 +65,7 @@ class Worker:
             trial.set_user_attr("error", str(error))
             self.study.tell(trial, state=TrialState.FAIL)
         except BaseException:
-            trial.set_user_attr("interrupted", True)
-            self.study.tell(trial, state=TrialState.FAIL)
+            give_up(self.study, trial)
             raise
         else:
             self.study.tell(trial, value)
@@ -157,7 +153,7 @@ def _in_processes(
 ) -> Iterator[float | None]:
     stop = process_context().Event()
     with worker_pool(processes, _begin, plan, stop) as pool:
-        with _deaf():
+        with deaf():
             futures = [pool.submit(_work, total) for _ in range(left)]
         try:
             for future in as_completed(futures):
@@ -172,26 +168,12 @@ def _in_processes(
             pool.shutdown(cancel_futures=True)
 
 
-@contextlib.contextmanager
-def _deaf() -> Iterator[None]:
-    """Ignore Ctrl-C here and in processes that are started now: these are told when to stop."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
-
-
 _worker: Worker | None = None
 """The worker of a process that was started for trials."""
 
 
 def _begin(plan: Plan, stop: Any) -> None:
     global _worker  # noqa: PLW0603
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
     optuna.logging.set_verbosity(optuna.logging.ERROR)
     _worker = Worker(plan, plan.study(), stop.is_set)
 

@@ -8,7 +8,7 @@ even NumPy's or SciPy's own functions are called on what a file says.
 from __future__ import annotations
 
 import io
-import pickle
+import pickle  # nosec B403  # only its machine: no name of a file is ever looked up
 import re
 from pathlib import Path
 from typing import Any, ClassVar
@@ -97,24 +97,25 @@ ADMITTED: dict[tuple[str, str], type] = {
 }
 
 
-# Left out: sets, whose elements may be built to take years to hash; an array of bytes that makes room
-# for whatever length the pickle states; and names that stand in a table of the interpreter.
+# Left out: sets, whose elements may be built to take years to hash; an array of bytes that makes
+# room for whatever length the pickle states; and names that stand in a table of the interpreter.
 UNKNOWN = (
     pickle.EMPTY_SET + pickle.ADDITEMS + pickle.FROZENSET + pickle.BYTEARRAY8
     + pickle.EXT1 + pickle.EXT2 + pickle.EXT4
 )  # fmt: skip
 
 
-class _Unpickler(pickle._Unpickler):  # type: ignore[name-defined,misc]
+_Machine: Any = pickle._Unpickler
+
+
+class _Unpickler(_Machine):  # type: ignore[misc]
     """The unpickler that is written in Python.
 
     The one in C makes room for whatever a pickle announces: ten bytes can ask for gigabytes.
     """
 
-    dispatch: ClassVar = {
-        code: read
-        for code, read in pickle._Unpickler.dispatch.items()  # type: ignore[attr-defined]
-        if code not in UNKNOWN
+    dispatch: ClassVar[dict[int, Any]] = {
+        code: read for code, read in _Machine.dispatch.items() if code not in UNKNOWN
     }
 
     def find_class(self, module: str, name: str) -> type:

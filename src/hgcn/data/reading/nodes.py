@@ -114,7 +114,7 @@ def open_values(value: Any, nodes: Keyed | None, what: str) -> Keyed | RowValues
 def _open_file(value: str | Path | Table, nodes: Keyed | None, what: str) -> Keyed | RowValues:
     if isinstance(value, Table) or is_table(Path(value)):
         return open_table(value, f"`{what}`")
-    if Path(value).suffix in ARRAY_ENDINGS:
+    if Path(value).suffix.lower() in ARRAY_ENDINGS:
         return RowValues(load_array(Path(value)), str(value))
     endings = ", ".join((*ARRAY_ENDINGS, *TABLE_ENDINGS))
     known = () if nodes is None else nodes.columns

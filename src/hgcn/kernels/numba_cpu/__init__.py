@@ -26,7 +26,6 @@ from hgcn.kernels.numba_cpu.local_aggregation import LocalSum
 from hgcn.kernels.numba_cpu.pair_counts import counts
 from hgcn.kernels.numba_cpu.softmax import Attention
 from hgcn.kernels.numba_cpu.sums import WeightedSum
-from hgcn.kernels.numba_cpu.tensors import apply
 from hgcn.kernels.numba_cpu.translation import Translate
 
 if TYPE_CHECKING:
@@ -47,14 +46,14 @@ __all__ = [
 def translate(v: Tensor, bias: Tensor, c: Tensor) -> Any:
     """Points ``[n, d]``, translated by a bias ``[d]`` or ``[n, d]``."""
     if v.dim() == 2 and bias.shape in (v.shape, v.shape[1:]):
-        return apply(Translate, v, bias, c)
+        return Translate.apply(v, bias, c)  # type: ignore[no-untyped-call]
     return NotImplemented
 
 
 def squared_distance(v: Tensor, w: Tensor, c: Tensor) -> Any:
     """Squared distances of two lists of points ``[n, d]``, with one curvature for all."""
     if v.dim() == 2 and v.shape == w.shape and c.dim() == 0:
-        return apply(SquaredDistance, v, w, c)
+        return SquaredDistance.apply(v, w, c)  # type: ignore[no-untyped-call]
     return NotImplemented
 
 
@@ -62,17 +61,17 @@ def local_sum(
     target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
 ) -> Any:
     """Local aggregation; ``source is target`` says that both are one set of nodes."""
-    return apply(LocalSum, target, source, weight, c, graph)
+    return LocalSum.apply(target, source, weight, c, graph)  # type: ignore[no-untyped-call]
 
 
 def ends(z: Tensor, pairs: Tensor) -> Any:
     """The rows of both ends of pairs, gathered at once."""
-    return apply(GatherRows, z, pairs.flatten()).chunk(2)
+    return GatherRows.apply(z, pairs.flatten()).chunk(2)  # type: ignore[no-untyped-call]
 
 
 def weighted_sum(x: Tensor, weight: Tensor, graph: Neighbourhoods) -> Any:
     """Weighted sums over neighbourhoods."""
-    return apply(WeightedSum, x, weight, graph)
+    return WeightedSum.apply(x, weight, graph)  # type: ignore[no-untyped-call]
 
 
 def attention(
@@ -86,7 +85,7 @@ def attention(
     negative_slope: float,
 ) -> Any:
     """Attention shares of edges."""
-    return apply(Attention, left, right, bias, vector, prior, graph, negative_slope)
+    return Attention.apply(left, right, bias, vector, prior, graph, negative_slope)  # type: ignore[no-untyped-call]
 
 
 def dropout(values: Tensor, p: float) -> Any:

@@ -13,9 +13,9 @@ import numpy as np
 import torch
 from numba import prange
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from hgcn.compiled import compiled, follow_torch
+from hgcn.kernels.derivatives import once
 from hgcn.kernels.numba_cpu.instructions import dot
 from hgcn.kernels.numba_cpu.points import (
     BLOCK,
@@ -142,7 +142,7 @@ class SquaredDistance(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once_differentiable
+    @once
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients by v, w and c."""
         follow_torch()

@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from numba import prange
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from hgcn.compiled import compiled, follow_torch
+from hgcn.kernels.derivatives import once
 from hgcn.kernels.numba_cpu.tensors import array
 from hgcn.kernels.rows import Floats, Rows, sorted_rows
 
@@ -47,7 +47,7 @@ class GatherRows(torch.autograd.Function):
         return z.index_select(0, ids)
 
     @staticmethod
-    @once_differentiable
+    @once
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Each row of the gradient added to the row it was taken from."""
         (ids,) = ctx.saved_tensors

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from hgcn.compiled import follow_torch
+from hgcn.kernels.derivatives import once
 from hgcn.kernels.numba_cpu.edges import WeightedEdges
 from hgcn.kernels.numba_cpu.local_backward import (
     EDGE_COLUMNS,
@@ -45,7 +45,7 @@ class LocalSum(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once_differentiable
+    @once
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients by targets, sources, weights and c; those of one set of nodes are added."""
         follow_torch()

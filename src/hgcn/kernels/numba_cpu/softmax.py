@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from numba import prange
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from hgcn.compiled import compiled, follow_torch
+from hgcn.kernels.derivatives import once
 from hgcn.kernels.numba_cpu.instructions import dot_narrow, prefetch
 from hgcn.kernels.numba_cpu.points import AHEAD
 from hgcn.kernels.numba_cpu.tensors import array, empty
@@ -197,7 +197,7 @@ class Attention(torch.autograd.Function):
         return share
 
     @staticmethod
-    @once_differentiable
+    @once
     def backward(ctx: Any, grad_share: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients by left, right, bias and vector, and by the prior if it is asked for."""
         follow_torch()

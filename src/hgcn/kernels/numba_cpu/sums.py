@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from numba import prange
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from hgcn.compiled import compiled, follow_torch
+from hgcn.kernels.derivatives import once
 from hgcn.kernels.numba_cpu.instructions import dot_narrow
 from hgcn.kernels.numba_cpu.tensors import array, empty
 from hgcn.kernels.rows import Floats, Rows
@@ -86,7 +86,7 @@ class WeightedSum(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once_differentiable
+    @once
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Gradient by x, and by the weights if it is asked for."""
         follow_torch()

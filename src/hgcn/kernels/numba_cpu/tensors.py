@@ -14,14 +14,6 @@ from torch import Tensor
 from hgcn.kernels.rows import Doubles, Ints, num_chunks
 
 
-def apply(function: type[torch.autograd.Function], *arguments: object) -> Any:
-    """Call an autograd function, which ``torch.compile`` leaves as it is: it cannot look inside."""
-    call: Any = function.apply
-    if torch.compiler.is_compiling():
-        call = torch.compiler.disable(call)  # type: ignore[no-untyped-call]
-    return call(*arguments)
-
-
 def array(x: Tensor) -> NDArray[Any]:
     """The contiguous array of a tensor; shares memory where the tensor is contiguous."""
     return x.detach().contiguous().numpy()

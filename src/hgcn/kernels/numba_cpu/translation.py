@@ -8,9 +8,9 @@ import numpy as np
 import torch
 from numba import prange
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 from hgcn.compiled import compiled, follow_torch
+from hgcn.kernels.derivatives import once
 from hgcn.kernels.numba_cpu.instructions import dot
 from hgcn.kernels.numba_cpu.points import BLOCK, COLUMNS, fill_polar
 from hgcn.kernels.numba_cpu.tensors import array, bounds_of, curvature_gradient, empty, root_of
@@ -81,7 +81,7 @@ class Translate(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once_differentiable
+    @once
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients by v, bias and c; a shared bias adds up chunk by chunk."""
         follow_torch()

@@ -106,7 +106,7 @@ BOMBS: dict[str, tuple[str, Callable[[Path], Any], str]] = {
     "10 MB in one word": ("edges.csv", text("a" * 10_000_000), "lines of at most 4,194,304"),
     "a long line below": ("e.csv", text(EDGES + "2," + "x" * 5_000_000), "line 4"),
     "a long field": ("edges.csv", text("a,b\nc," + "x" * 200_000), "fields of at most 131,072"),
-    "an open quote": ("edges.csv", text('a,"b\n' + "c,d\n" * 100_000), "quotes around whole fields"),
+    "an open quote": ("edges.csv", text('a,"b\n' + "c,d\n" * 100_000), "around whole fields"),
     "columns": ("edges.csv", text(",".join(map(str, range(200_000)))), "at most 100,000 columns"),
     "short rows": (
         "edges.csv", text(",".join(map(str, range(50_000))) + "\n" + "1\n" * 500_000), "got 1",
@@ -197,7 +197,7 @@ def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
         jobs.append(json.dumps([name, str(source), features and str(features)]))
     done = subprocess.run(
         [sys.executable, "-c", READER, str(folder), str(SECONDS), str(MEMORY)],
-        input="\n".join(jobs), capture_output=True, text=True, timeout=300,
+        check=False, input="\n".join(jobs), capture_output=True, text=True, timeout=300,
         env={**os.environ, "OMP_NUM_THREADS": "1", "POLARS_MAX_THREADS": "1"},
     )  # fmt: skip
     found = dict(json.loads(line) for line in done.stdout.splitlines())
@@ -252,6 +252,9 @@ def test_endings_may_be_in_capitals(tmp_path: Path) -> None:
     pl.DataFrame({"source": [0, 1, 2], "target": [1, 2, 3]}).write_parquet(tmp_path / "g.PARQUET")
     for ending in ("GraphML", "GML", "JSON", "CSV", "PARQUET"):
         assert read(tmp_path / f"g.{ending}").num_edges == 3, ending
+    np.save(tmp_path / "x.npy", np.eye(4))
+    (tmp_path / "x.npy").rename(tmp_path / "x.NPY")
+    assert read(tmp_path / "g.CSV", features=tmp_path / "x.NPY").num_features == 4
     (tmp_path / "bad.JSON").write_text("[1, 2]")
     with pytest.raises(DataError, match=r"node-link form.*bad\.JSON.*\"nodes\""):
         read(tmp_path / "bad.JSON")
@@ -346,7 +349,7 @@ def test_attributes_that_are_no_columns_are_left_out_and_noted(value: Any) -> No
     found = read(graph)
     assert sorted(found.columns) == ["born", "size"]
     assert any("left out" in note and "tags" in note for note in found.notes)
-    with pytest.raises(DataError, match="'size'.*got 'tags'"):
+    with pytest.raises(DataError, match=r"'size'.*got 'tags'"):
         read(graph, features=["tags"])
 
 
@@ -403,7 +406,7 @@ def test_a_damaged_split_is_explained(name: str, groups: bool, tmp_path: Path) -
 def test_a_split_that_is_no_json(content: bytes, tmp_path: Path) -> None:
     (tmp_path / "edges.csv").write_text(EDGES)
     (tmp_path / "split.json").write_bytes(content)
-    with pytest.raises(DataError, match="split.json"):
+    with pytest.raises(DataError, match=r"split\.json"):
         read(tmp_path)
 
 

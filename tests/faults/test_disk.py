@@ -1,0 +1,119 @@
+"""A disk that is full or read-only, and too little memory: it is told, and nothing is lost."""
+
+import ctypes
+import os
+import resource
+import shutil
+import sys
+from functools import partial
+
+import pytest
+
+from fault_children import COMMANDS, PAGE, again, contents, hgcn, room, run
+
+NEW_MOUNTS, PRIVATE, READ_ONLY, REMOUNT = 0x00020000, 0x44000, 0x1, 0x20
+ROOM = 64 << 20
+"""What is enough for any command here."""
+
+
+def _mount(folder, flags, options=""):
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.mount(b"none", os.fsencode(folder), b"tmpfs", flags, options.encode()):
+        raise OSError(ctypes.get_errno(), "mount")
+
+
+def own_disk(folder):
+    """Give this process a disk of its own at a folder, with what is in the folder."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(NEW_MOUNTS):
+        raise OSError(ctypes.get_errno(), "unshare")
+    _mount("/", PRIVATE)
+    there = {path.relative_to(folder): path.read_bytes() for path in _files(folder)}
+    _mount(folder, 0, f"size={ROOM}")
+    for path, content in there.items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_bytes(content)
+    os.chdir(folder)
+
+
+def _files(folder):
+    return [path for path in folder.rglob("*") if path.is_file()]
+
+
+def on_a_bad_disk(folder, words, free):
+    """Run a command on a disk with so much room, or on one that is read-only; then on a good one.
+
+    What is there in the end is copied beside the folder.
+    """
+    own_disk(folder)
+    if free is None:
+        _mount(folder, REMOUNT | READ_ONLY, f"size={ROOM}")
+    else:
+        _mount(folder, REMOUNT, f"size={room(folder) + free}")
+    code = hgcn(words)
+    _mount(folder, REMOUNT, f"size={ROOM}")
+    names = {path.name for path in _files(folder)}
+    sys.stdout.write(f"first: {code}, temporary: {[n for n in names if n.endswith('.tmp')]}\n")
+    code = hgcn(again(folder, words))
+    shutil.copytree(folder, folder.with_name(f"{folder.name}.saved"))
+    return code
+
+
+@pytest.fixture(scope="module")
+def _own_disks(children, tmp_path_factory):
+    """Skips where a process cannot have a disk of its own."""
+    if not sys.platform.startswith("linux"):
+        pytest.skip("only Linux gives a process mounts of its own")
+    folder = tmp_path_factory.mktemp("probe") / "disk"
+    folder.mkdir()
+    ended = run(children, folder, partial(own_disk, folder))
+    if "Error" in ended.said or ended.code:
+        pytest.skip("this user may not mount a disk of its own")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.usefixtures("_own_disks")
+def test_a_disk_that_is_full_or_read_only(name, case, children, tally):
+    words, need = case(name).words, case(name).need
+    full = tally(f"disk full: {name}", short=2, full=25)
+    closed = tally(f"disk read-only: {name}", short=1, full=2)
+    for count in (full, closed):
+        for number, draw in count:
+            free = draw.randrange(0, 2 * need, PAGE) if count is full else None
+            folder = case(name).fresh()
+            with count.attempt(f"try {number}, room for {free} of {need} bytes"):
+                ended = run(children, folder, partial(on_a_bad_disk, folder, words, free))
+                assert ended.told() == 0 or "nothing to resume" in ended.said, ended.said
+                assert "temporary: []" in ended.said
+                if "first: 0" not in ended.said:
+                    assert "No space left" in ended.said or "Read-only" in ended.said
+                case(name).check(folder.with_name(f"{folder.name}.saved"))
+
+
+def with_little_memory(words, more):
+    """Run a command in a process that may have only so much memory more."""
+    with open("/proc/self/statm") as file:  # noqa: PTH123
+        now = int(file.read().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (now + more, now + more))
+    return hgcn(words)
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+def test_too_little_memory(case, children, tally):
+    """Not below 256 MB: with less, polars waits without end for threads that it could not start."""
+    link = case("train, links")
+    count = tally("memory limit", short=3, full=40)
+    for number, draw in count:
+        more = int(2 ** draw.uniform(28, 30))
+        dim, negatives = int(2 ** draw.uniform(1, 26)), 10 ** draw.uniform(0, 8)
+        words = [*link.words, "--dim", dim, "--negatives", negatives, "--epochs", 2]
+        folder = link.fresh()
+        with count.attempt(f"try {number}, {more >> 20} MB, {dim=}, {negatives=}"):
+            ended = run(children, folder, partial(with_little_memory, words, more))
+            # Compiled code of other packages aborts when it gets none: like kill -9.
+            if ended.code > 0:
+                ended.told()
+                assert "memory" in ended.said, ended.said
+            if ended.code == 0:
+                assert sorted(contents(folder)) == sorted(link.expected)
+        shutil.rmtree(folder)
