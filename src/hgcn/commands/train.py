@@ -120,6 +120,7 @@ def _show(metrics: dict[str, Any], folder: Path, quiet: bool) -> None:
         sys.stdout.write(f"{folder}\n")
         return
     from hgcn.commands._display import duration, output, scores_table
+    from hgcn.commands._scores import untrained_table, untrained_winner
 
     console = output()
     title = f"{metrics['source']}: {metrics['task']} prediction with {metrics['model']}"
@@ -135,7 +136,9 @@ def _show(metrics: dict[str, Any], folder: Path, quiet: bool) -> None:
             notes.append("curvature " + " ".join(f"-{c:.3g}" for c in metrics["curvatures"]))
         notes.append(duration(metrics["seconds"]))
     console.print("* picked the epoch.  " + "; ".join(notes) + ".", highlight=False)
-    for warning in _warnings(metrics):
+    if (table := untrained_table(metrics)) is not None:
+        console.print(table)
+    for warning in (*_warnings(metrics), *filter(None, [untrained_winner(metrics)])):
         console.print(warning, style="yellow", highlight=False, soft_wrap=True)
     console.print(f"Run folder: {folder}", highlight=False, soft_wrap=True)
 

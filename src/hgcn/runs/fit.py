@@ -167,6 +167,7 @@ def run_problem(
             seconds = time.perf_counter() - start
             scores: dict[str, Any] = {part: task.metrics(part) for part in parts}
             scores["guessing"] = {part: {task.select: task.guess(part)} for part in parts}
+            scores |= task.report(parts)
         run = _record(problem, task, state, scores, seconds, preset_name)
         if folder is not None and checkpoint is not None:
             run_folder.finish(run, folder)

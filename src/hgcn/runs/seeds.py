@@ -57,9 +57,23 @@ def summarise(results: list[dict[str, Any]]) -> dict[str, Any]:
     }
     summary["seeds"] = [result["seed"] for result in results]
     for part in ("val", "test"):
-        summary[part] = {}
-        for name in results[0][part]:
-            values = [result[part][name] for result in results]
-            spread = statistics.stdev(values) if len(values) > 1 else 0.0
-            summary[part][name] = {"mean": statistics.fmean(values), "std": spread}
+        summary[part] = _averaged([result[part] for result in results])
+    untrained = [result["untrained"] for result in results if "untrained" in result]
+    if len(untrained) == len(results):
+        summary["untrained"] = _averaged(untrained)
     return summary
+
+
+def _averaged(trees: list[dict[str, Any]]) -> dict[str, Any]:
+    """Mean and sample standard deviation of each number that all of some nested tables have."""
+    found: dict[str, Any] = {}
+    for name in trees[0]:
+        values = [tree[name] for tree in trees if name in tree]
+        if len(values) < len(trees):
+            continue
+        if isinstance(values[0], dict):
+            found[name] = _averaged(values)
+        else:
+            spread = statistics.stdev(values) if len(values) > 1 else 0.0
+            found[name] = {"mean": statistics.fmean(values), "std": spread}
+    return found

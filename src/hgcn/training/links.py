@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
@@ -15,6 +15,7 @@ from hgcn.data import pairs as node_pairs
 from hgcn.data.features import degree_features
 from hgcn.data.graph import Graph
 from hgcn.data.splits import LinkPart, LinkSplit, split_links
+from hgcn.data.splits.same_degrees import same_degree_negatives
 from hgcn.errors import ConfigError
 from hgcn.inference.feature_map import FeatureMap, replace_last_columns
 from hgcn.inference.trained import Trained
@@ -23,6 +24,7 @@ from hgcn.names import PARTS
 from hgcn.training.memory import check_memory
 from hgcn.training.metrics import LINK_SCORES, Score, link_metrics
 from hgcn.training.task import Input, Task
+from hgcn.training.untrained import untrained_scores
 
 if TYPE_CHECKING:
     import polars as pl
@@ -121,6 +123,7 @@ class LinkTask(Task):
         self._numbers: dict[str, Tensor | None] = {}
         self._pairs: dict[str, tuple[Tensor, Tensor]] = {}
         self._part_facts: dict[str, Tensor | None] = {}
+        self._same_degrees: dict[str, Tensor] = {}
         for name in PARTS:
             self._prepare(name, getattr(split, name))
         # A negative has a number, two nodes, and the vectors of both.
@@ -205,14 +208,56 @@ class LinkTask(Task):
         logits = self.predictor.links(z, pairs, self._part_facts[part])
         return logits[: positives.shape[1]], logits[positives.shape[1] :]
 
+    @torch.no_grad()
+    def logits(self, part: str, pairs: Tensor) -> Tensor:
+        """Logits of pairs of nodes, numbered as in the part, on the edges that it shows."""
+        seen = self._inputs[part]
+        return self.predictor.links(self._embed(seen), pairs, self._facts(pairs, seen))
+
     @classmethod
     def constants(cls, first: Tensor, second: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """Equal logits for edges and other pairs."""
         yield torch.zeros_like(first), torch.zeros_like(second)
 
     def metrics(self, part: str) -> dict[str, float]:
-        """ROC AUC, average precision, hits@k and MRR."""
-        return link_metrics(*self.outputs(part))
+        """ROC AUC, also against negatives of the same degrees, average precision, hits@k, MRR."""
+        return link_metrics(*self.outputs(part), self.logits(part, self._alike(part)))
+
+    def _alike(self, part: str) -> Tensor:
+        """Negatives of a part that have the degrees of its positives, in its numbering."""
+        if part not in self._same_degrees:
+            own: LinkPart = getattr(self.parts, part)
+            drawn = same_degree_negatives(
+                own.positives,
+                own.messages,
+                self._known(),
+                self.graph.num_nodes,
+                seed=self.config.seed_of_split,
+                graph_ids=self.graph.graph_ids,
+            )
+            self._same_degrees[part] = self._numbered(part, drawn)
+        return self._same_degrees[part]
+
+    def _known(self) -> Tensor:
+        """All edges of the graph and of all parts: none of them is a negative."""
+        asked = [getattr(self.parts, name).positives for name in PARTS]
+        return torch.cat((self.graph.edge_index, *asked), dim=1)
+
+    def report(self, parts: Sequence[str]) -> dict[str, Any]:
+        """The scores of what needs no training, on the same pairs."""
+        return {"untrained": {part: self._untrained(part) for part in parts}}
+
+    def _untrained(self, part: str) -> dict[str, dict[str, float]]:
+        lists, seen = (*self._pairs[part], self._alike(part)), self._inputs[part]
+        sizes = [pairs.shape[1] for pairs in lists]
+        scores = untrained_scores(
+            torch.cat(lists, dim=1),
+            seen.edge_index,
+            seen.edge_weight,
+            len(seen.x),
+            directed=self.graph.directed,
+        )
+        return {name: link_metrics(*score.split(sizes)) for name, score in scores.items()}
 
     @classmethod
     def evaluate(cls, trained: Trained, graph: Graph) -> dict[str, float]:
