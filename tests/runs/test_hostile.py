@@ -17,9 +17,7 @@ from hgcn.runs.checkpoint import CHECKPOINT_SECONDS, checkpoint_seconds
 from hgcn.runs.folder import CONFIG, ENVIRONMENT, HISTORY, METRICS, MODEL
 from hgcn.runs.trees import read_tree, write_tree
 
-EDGES = "source,target\n" + "".join(
-    f"{i},{(7 * i + 1) % 40}\n{i},{(i + 1) % 40}\n" for i in range(40)
-)
+EDGES = "source,target\n" + "".join(f"{i},{(7 * i + 1) % 40}\n{i},{(i + 1) % 40}\n" for i in range(40))
 NODES = "id,age,kind\n" + "".join(f"{i},{3 * i % 11},{'ab'[i % 2]}\n" for i in range(40))
 JUNK = [None, 5, -1, 10**30, 1e308, True, "x", [], [1], {}, {"a": 1}, float("nan"), [[[]]]]
 

@@ -21,6 +21,7 @@ from hgcn.inference.feature_map import FeatureMap, replace_last_columns
 from hgcn.inference.trained import Trained
 from hgcn.models.predictor import Predictor
 from hgcn.names import PARTS
+from hgcn.training.hard import HARD, hard_ends, hard_metrics
 from hgcn.training.memory import check_memory
 from hgcn.training.metrics import LINK_SCORES, Score, link_metrics
 from hgcn.training.task import Input, Task
@@ -243,6 +244,22 @@ class LinkTask(Task):
         asked = [getattr(self.parts, name).positives for name in PARTS]
         return torch.cat((self.graph.edge_index, *asked), dim=1)
 
+    def hard_metrics(self, part: str) -> dict[str, float]:
+        """Hits@k and MRR of each edge against its own hard negatives, ``HARD`` where there are."""
+        seen, number = self._inputs[part], self._numbers[part]
+        known, ids = self._known(), self.graph.graph_ids
+        if ids is None:
+            ids = torch.zeros(self.graph.num_nodes, dtype=torch.long)
+        if number is not None:
+            known = number[known]
+            known, ids = known[:, (known >= 0).all(0)], ids[number >= 0]
+
+        def ends(nodes: Tensor) -> Tensor:
+            seed = self.config.seed_of_split
+            return hard_ends(nodes, seen.edge_index, known, ids, count=HARD // 2, seed=seed)
+
+        return hard_metrics(self._pairs[part][0], ends, lambda pairs: self.logits(part, pairs))
+
     def report(self, parts: Sequence[str]) -> dict[str, Any]:
         """The scores of what needs no training, on the same pairs."""
         return {"untrained": {part: self._untrained(part) for part in parts}}
@@ -266,12 +283,16 @@ class LinkTask(Task):
         There are as many pairs without an edge; which ones depends on the seed of the run's split.
         Of many graphs, a tenth of the edges of each is hidden.
         """
+        return cls.unseen(trained, graph).metrics("test")
+
+    @classmethod
+    def unseen(cls, trained: Trained, graph: Graph) -> LinkTask:
+        """The task of a trained network on another graph, as :meth:`evaluate` takes it."""
         seed = trained.config.seed_of_split
         if graph.num_graphs > 1:
             graph = graph.replace(split={"test": torch.arange(graph.num_nodes)})
         split = split_links(graph, val=0.0, test=TEST_SHARE, seed=seed)
-        task = cls(graph, split, trained.features, trained.predictor.eval(), trained.config)
-        return task.metrics("test")
+        return cls(graph, split, trained.features, trained.predictor.eval(), trained.config)
 
     @classmethod
     def predict(cls, trained: Trained, graph: Graph) -> pl.DataFrame:

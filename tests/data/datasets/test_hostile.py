@@ -139,15 +139,10 @@ def test_nonsense_is_an_error_or_the_file(
 
 def nested(levels: int) -> bytes:
     """A list of two lists, which are the same, of two lists, and so on."""
-    return (
-        b"\x80\x02"
-        + b"]q\x00"
-        + b"".join(
-            b"]q" + bytes([at + 1]) + b"(h" + bytes([at]) + b"h" + bytes([at]) + b"e"
-            for at in range(levels)
-        )
-        + b"."
-    )
+    return b"\x80\x02" + b"]q\x00" + b"".join(
+        b"]q" + bytes([at + 1]) + b"(h" + bytes([at]) + b"h" + bytes([at]) + b"e"
+        for at in range(levels)
+    ) + b"."
 
 
 PICKLES = {

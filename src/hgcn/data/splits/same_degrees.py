@@ -62,7 +62,7 @@ def same_degree_negatives(
         wrong = find(edges, keys(drawn, num_nodes, unordered=True))[1] | (drawn[0] == drawn[1])
         result[:, left[~wrong]] = drawn[:, ~wrong]
         left = left[wrong]
-        steady = width == 0 and more < EXACT - 1 or width >= SLOW * num_nodes
+        steady = (width == 0 and more < EXACT - 1) or width >= SLOW * num_nodes
         width, more = (width, more + 1) if steady else (2 * width + 1, EXACT)
     return torch.from_numpy(np.ascontiguousarray(result[:, result[0] >= 0]))
 
