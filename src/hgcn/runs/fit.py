@@ -12,6 +12,7 @@ from typing import Any, Unpack
 from hgcn.compiled import fixed_order
 from hgcn.config import Config, check_names, read_toml
 from hgcn.errors import RunError
+from hgcn.inference.calibration import Calibration
 from hgcn.runs import folder as run_folder
 from hgcn.runs.checkpoint import Checkpoint, remove_checkpoint
 from hgcn.runs.run import Run
@@ -209,6 +210,7 @@ def _record(
         features=problem.features,
         num_nodes=graph.num_nodes,
         class_names=graph.class_names,
+        calibration=Calibration.from_tree(metrics.get("calibration")),
         environment=run_folder.describe_environment(graph, seconds),
     )
     run._kept["graph"] = graph

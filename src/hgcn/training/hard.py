@@ -53,11 +53,11 @@ def hard_ends(
     low, high = (np.searchsorted(graphs, graphs[place[asked]], side) for side in ("left", "right"))
     first = low + (generator.random(len(asked)) * (high - low)).astype(np.int64)
     result = np.full((len(asked), count), -1)
-    for at, near, resources in _resources(asked, visible.cpu().numpy(), n):
+    for at, reached, shared in _resources(asked, visible.cpu().numpy(), n):
         node = asked[at]
         linked = neighbours[start[node] : start[node + 1]]
-        free = ~np.isin(near, linked) & (near != node)
-        near, resources = near[free], resources[free]
+        free = ~np.isin(reached, linked) & (reached != node)
+        near, resources = reached[free], shared[free]
         turn = (place[near] - first[at]) % (high[at] - low[at])
         best = near[np.lexsort((turn, -resources))[:count]]
         taken = np.concatenate((best, linked, [node]))

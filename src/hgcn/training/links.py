@@ -17,6 +17,7 @@ from hgcn.data.graph import Graph
 from hgcn.data.splits import LinkPart, LinkSplit, split_links
 from hgcn.data.splits.same_degrees import same_degree_negatives
 from hgcn.errors import ConfigError
+from hgcn.inference.calibration import Calibration, brier
 from hgcn.inference.feature_map import FeatureMap, replace_last_columns
 from hgcn.inference.trained import Trained
 from hgcn.models.predictor import Predictor
@@ -261,8 +262,19 @@ class LinkTask(Task):
         return hard_metrics(self._pairs[part][0], ends, lambda pairs: self.logits(part, pairs))
 
     def report(self, parts: Sequence[str]) -> dict[str, Any]:
-        """The scores of what needs no training, on the same pairs."""
-        return {"untrained": {part: self._untrained(part) for part in parts}}
+        """The scores of what needs no training, on the same pairs, and the calibration."""
+        fitted = Calibration.fit(*self.outputs("val"))
+        errors = {}
+        for part in parts:
+            logits = self.outputs(part)
+            errors[part] = {
+                when: brier(*map(probability, logits))
+                for when, probability in (("before", Calibration()), ("after", fitted))
+            }
+        return {
+            "untrained": {part: self._untrained(part) for part in parts},
+            "calibration": {"scale": fitted.scale, "shift": fitted.shift, "brier": errors},
+        }
 
     def _untrained(self, part: str) -> dict[str, dict[str, float]]:
         lists, seen = (*self._pairs[part], self._alike(part)), self._inputs[part]
