@@ -129,7 +129,7 @@ def hard_metrics(
         found[there] = _in_blocks(
             logits, torch.stack((kept, taken) if side == 0 else (taken, kept))
         )
-        for block in torch.arange(len(row)).split(max(1, BLOCK // max(1, other.shape[1]))):
+        for block in torch.split(torch.arange(len(row)), max(1, BLOCK // max(1, other.shape[1]))):
             of_edge, own = found[row[block]], score[block].unsqueeze(1)
             above[block] += (of_edge > own).sum(1)
             ties[block] += (of_edge == own).sum(1)
@@ -139,4 +139,4 @@ def hard_metrics(
 
 
 def _in_blocks(logits: Callable[[Tensor], Tensor], pairs: Tensor) -> Tensor:
-    return torch.cat([logits(block) for block in pairs.split(BLOCK, dim=1)])
+    return torch.cat([logits(block) for block in torch.split(pairs, BLOCK, dim=1)])

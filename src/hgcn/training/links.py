@@ -286,7 +286,7 @@ class LinkTask(Task):
             len(seen.x),
             directed=self.graph.directed,
         )
-        return {name: link_metrics(*score.split(sizes)) for name, score in scores.items()}
+        return {name: link_metrics(*torch.split(score, sizes)) for name, score in scores.items()}
 
     @classmethod
     def evaluate(cls, trained: Trained, graph: Graph) -> dict[str, float]:
