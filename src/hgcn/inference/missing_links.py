@@ -47,7 +47,7 @@ def top_links(
     z = embeddings(trained, graph)
     pairs, squared_distance = closest_pairs(z, graph, k, space=space, per_node=per_node)
     logits = decoder(squared_distance.to(decoder.start))
-    return pairs, logits.sigmoid().cpu()
+    return pairs, trained.calibration(logits).cpu()
 
 
 def closest_pairs(

@@ -62,7 +62,7 @@ def link_probabilities(trained: Trained, pairs: Any, graph: Graph) -> Tensor:
         weight = None if graph.edge_weight is None else graph.edge_weight.to(z.device)
         pairs, edges = pairs.to(z.device), graph.edge_index.to(z.device)
         facts = trained.predictor.facts(pairs, edges, weight, graph.num_nodes)
-        return trained.predictor.links(z, pairs, facts).sigmoid().cpu()
+        return trained.calibration(trained.predictor.links(z, pairs, facts)).cpu()
 
 
 def known_classes(trained: Trained, graph: Graph) -> Tensor:

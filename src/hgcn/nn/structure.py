@@ -28,7 +28,7 @@ def pair_facts(pairs: Tensor, edge_index: Tensor, edge_weight: Tensor | None, n:
         edge_weight: their weights.
         n: number of nodes.
     """
-    edges, weight = _both_ways(edge_index, edge_weight, n)
+    edges, weight = both_ways(edge_index, edge_weight, n)
     graph = kernels.neighbourhoods(edges, num_sources=n, num_targets=n, add_self_loops=False)
     counts = kernels.pair_counts(pairs, graph.weights(weight, torch.float64), graph)
     distance = counts[:, 5].long()
@@ -48,7 +48,7 @@ def pair_facts(pairs: Tensor, edge_index: Tensor, edge_weight: Tensor | None, n:
     )
 
 
-def _both_ways(
+def both_ways(
     edge_index: Tensor, edge_weight: Tensor | None, n: int
 ) -> tuple[Tensor, Tensor | None]:
     """Edges in both directions, sorted, without self-loops; weights of both directions added."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -176,6 +176,14 @@ class Task(ABC):
     @abstractmethod
     def metrics(self, part: str) -> dict[str, float]:
         """All scores of a part."""
+
+    def report(self, parts: Sequence[str]) -> dict[str, Any]:
+        """What else there is to say of the trained network, for metrics.json; by default nothing.
+
+        Args:
+            parts: the parts that are evaluated.
+        """
+        return {}
 
     def _embed(self, seen: Input) -> Tensor:
         """Embeddings for evaluation; the last ones are kept as long as the weights stay."""
