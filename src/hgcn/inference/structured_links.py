@@ -100,7 +100,7 @@ def _search(
     curvature = next(iter(predictor.encoder.space.curvatures), 0.0)
     decoder = float(predictor.decoder.r), float(predictor.decoder.t), curvature
     order, first = _blocks(missing_links.groups(graph), kind, z.detach().cpu().double().numpy())
-    points = form[0][order], form[1][order], order
+    points = (form[0][order], form[1][order], order, *_factors(form, order, curvature))
     blocks = _describe(points, first, kind, missing_links.groups(graph), curvature)
     rows = _moved(order, counted, strength)
     costs = np.empty((n, structure_visit.BEYOND + 1), np.int64)
@@ -114,7 +114,7 @@ def _search(
     while low < count:
         high, begin = min(count, low + step * workers), time.perf_counter()
         structured_search.search_blocks(
-            (low, high, workers), points, blocks, rows, costs, ways, (*counted, strength), network,
+            (low, high, workers, SIZE), points, blocks, rows, costs, ways, (*counted, strength), network,
             decoder, edges, bounds, (per_node or directed, per_node), floor, heaps,
         )  # fmt: skip
         low, floor = high, floor if per_node else _floor(heaps)
@@ -217,8 +217,27 @@ def _blocks(
     return np.concatenate([np.sort(nodes) for nodes in made]), np.r_[0, sizes.cumsum()]
 
 
+def _factors(
+    form: tuple[np.ndarray, np.ndarray], order: np.ndarray, curvature: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Two matrices whose product is just below all heights, plus one half in hyperbolic space.
+
+    On the hyperboloid a height is ``(-<x, y> - 1)/2``. The last column allows for rounding.
+    """
+    unit, radial = form[0][order], form[1][order]
+    if curvature:
+        x, size = unit * radial[:, 1:2], np.sqrt(1 + radial[:, 1:2] ** 2)
+        left, right = (x, size), (-0.5 * x, 0.5 * size)
+    else:
+        x, square = unit, (unit**2).sum(1, keepdims=True)
+        left, right = (x, square, np.ones_like(square)), (-2 * x, np.ones_like(square), square)
+        size = 1 + square
+    one, two = np.hstack((*left, size)), np.hstack((*right, -1e-12 * size))
+    return one, np.ascontiguousarray(two.T)
+
+
 def _describe(
-    points: tuple[np.ndarray, np.ndarray, np.ndarray],
+    points: tuple[np.ndarray, ...],
     first: np.ndarray,
     kind: np.ndarray,
     group: np.ndarray,

@@ -45,8 +45,12 @@ EXACT = 1e-12
 COUNTING = 400
 """The work of counting for one pair, in edges visited."""
 
-Points = tuple[Doubles, Doubles, Ints]
-"""Direction, radial numbers and node of each position."""
+Points = tuple[Doubles, Doubles, Ints, Doubles, Doubles]
+"""Direction, radial numbers and node of each position, and two factors of the heights.
+
+The product of row i of the first factor, ``[n, D]``, and column j of the second, ``[D, n]``, is a
+lower bound of the height of two positions, but for a number that all have in common.
+"""
 Blocks = tuple[Ints, Ints, Doubles, Ints, Ints, Ints]
 """First positions, central ones, radii, classes, smallest nodes, and the blocks of the graph."""
 Model = tuple[tuple[Ints, Ints, Doubles, Doubles], Network, tuple[float, float, float]]
@@ -136,6 +140,22 @@ def _bar(heap: tuple[Doubles, Ints], size: int, floor: Bar) -> Bar:
     return -height[0], ends[0, 0], ends[0, 1]
 
 
+@compiled(fastmath=True)
+def _fill_tile(a: int, low: int, high: int, points: Points, shift: float, tile: Doubles) -> None:
+    """Lower bounds of the heights of position a and those from low to high.
+
+    A product of matrices takes a tenth of the time of exact heights.
+    """
+    one, two = points[3], points[4]
+    width = high - low
+    for b in range(width):
+        tile[b] = -shift
+    for k in range(one.shape[1]):
+        factor, column = one[a, k], two[k]
+        for b in range(width):
+            tile[b] += factor * column[low + b]
+
+
 @compiled()
 def _block_bound(
     position: int, radius: float, block: int, points: Points, blocks: Blocks,
@@ -178,14 +198,15 @@ def _search_row(
     floor: Bar,
     heap: tuple[Doubles, Ints],
     size: int,
-    room: tuple[Visit, Scratch, Work, Ints],
+    room: tuple[Visit, Scratch, Work, Ints, Doubles],
 ) -> int:
     """Put the pairs of position a with those of some blocks into a heap; returns its size."""
-    point, at, node = points
+    point, at, node = points[:3]
     first, _, _, kind, smallest, _ = blocks
     rows, costs, ways = paths
     network, decoder = model[1], model[2]
-    visit, scratch, work, stamp = room
+    visit, scratch, work, stamp, tile = room
+    shift = 0.5 if decoder[2] > 0.0 else 0.0
     i = node[a]
     degree = rows[0][a + 1] - rows[0][a]
     known, spent = -1, 0.0
@@ -199,7 +220,10 @@ def _search_row(
             continue
         limit, limit_without = _limit(bar[0], most, decoder), _limit(bar[0], without, decoder)
         low = a + 1 if block == own and not both_ways else first[block]
+        _fill_tile(a, first[block], first[block + 1], points, shift, tile)
         for b in range(low, first[block + 1]):
+            if tile[b - first[block]] > limit:
+                continue
             height = _height(point, at, a, b, limit)
             if height > limit or a == b:
                 continue
@@ -256,7 +280,7 @@ def _choose(
 @compiled()
 def _search_worker(
     worker: int,
-    span: tuple[int, int, int],
+    span: tuple[int, int, int, int],
     points: Points,
     blocks: Blocks,
     paths: Paths,
@@ -272,7 +296,7 @@ def _search_worker(
     height, ends, size = heaps
     n, width = len(points[2]), model[1][0].shape[1]
     work = np.zeros(6), np.zeros(COLUMNS), np.zeros(COLUMNS), np.zeros((2, width))
-    room = visit_of(n), scratch_of(n), work, np.zeros(1, np.int64)
+    room = visit_of(n), scratch_of(n), work, np.zeros(1, np.int64), np.empty(span[3])
     for own in range(span[0] + worker, span[1], span[2]):
         bar = floor
         if not per_node:
@@ -288,7 +312,7 @@ def _search_worker(
 
 @compiled(parallel=True)
 def search_blocks(
-    span: tuple[int, int, int],
+    span: tuple[int, int, int, int],
     points: Points,
     blocks: Blocks,
     rows: Rows,
@@ -306,7 +330,8 @@ def search_blocks(
     """Put the most probable pairs of the nodes of some blocks into heaps.
 
     Args:
-        span: the first block, the one after the last, and the number of workers they are dealt to.
+        span: the first block, the one after the last, the number of workers they are dealt to, and
+            the size of the largest block.
         points, blocks: see the types.
         rows, costs, ways: as in ``Paths``.
         graph, network, decoder: as in ``Model``.
