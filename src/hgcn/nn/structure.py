@@ -7,6 +7,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from hgcn import kernels
+from hgcn.data.pairs import distinct, pairs_at
 from hgcn.errors import GraphError
 
 FARTHEST = 8
@@ -28,9 +29,8 @@ def pair_facts(pairs: Tensor, edge_index: Tensor, edge_weight: Tensor | None, n:
         edge_weight: their weights.
         n: number of nodes.
     """
-    edges, weight = both_ways(edge_index, edge_weight, n)
-    graph = kernels.neighbourhoods(edges, num_sources=n, num_targets=n, add_self_loops=False)
-    counts = kernels.pair_counts(pairs, graph.weights(weight, torch.float64), graph)
+    graph, weight = both_ways(edge_index, edge_weight, n)
+    counts = kernels.pair_counts(pairs, weight, graph)
     distance = counts[:, 5].long()
     linked = (distance > 0).to(counts.dtype).unsqueeze(1)
     steps = torch.arange(2, FARTHEST + 1, device=pairs.device)
@@ -50,18 +50,21 @@ def pair_facts(pairs: Tensor, edge_index: Tensor, edge_weight: Tensor | None, n:
 
 def both_ways(
     edge_index: Tensor, edge_weight: Tensor | None, n: int
-) -> tuple[Tensor, Tensor | None]:
-    """Edges in both directions, sorted, without self-loops; weights of both directions added."""
+) -> tuple[kernels.Neighbourhoods, Tensor]:
+    """Edges in both directions, without self-loops, and the mean weight of both directions."""
     source, target = edge_index
     proper = source != target
     key = torch.cat((source[proper] * n + target[proper], target[proper] * n + source[proper]))
-    known, place = torch.unique(key, return_inverse=True)
-    edges = torch.stack((known // n, known % n))
-    if edge_weight is None:
-        return edges, None
-    half = 0.5 * edge_weight[proper].double()
-    weight = half.new_zeros(len(known)).index_add(0, place, torch.cat((half, half)))
-    return edges, weight
+    known = distinct(key)
+    graph = kernels.neighbourhoods(
+        pairs_at(known, n), num_sources=n, num_targets=n, add_self_loops=False
+    )
+    weight = None
+    if edge_weight is not None:
+        half = 0.5 * edge_weight[proper].double()
+        place = torch.searchsorted(known, key)
+        weight = half.new_zeros(len(known)).index_add(0, place, torch.cat((half, half)))
+    return graph, graph.weights(weight, torch.float64)
 
 
 class StructureTerm(nn.Module):

@@ -121,6 +121,8 @@ def settle(source: str | None, given: Mapping[str, Any]) -> tuple[Config, str]:
     name, base = preset(source, given)
     merged = {**base, **{k: v for k, v in given.items() if v is not None}}
     merged["source"] = source
+    if name:  # presets were chosen without the structural term
+        merged.setdefault("structure", False)
     return Config(**merged), name
 
 

@@ -32,9 +32,9 @@ def untrained_scores(
         n: number of nodes.
         directed: whether ``(i, j)`` and ``(j, i)`` are two edges.
     """
-    edges, weight = both_ways(edge_index, edge_weight, n)
-    graph = kernels.neighbourhoods(edges, num_sources=n, num_targets=n, add_self_loops=False)
-    counts = kernels.pair_counts(pairs, graph.weights(weight, torch.float64), graph)
+    graph, weight = both_ways(edge_index, edge_weight, n)
+    edges = torch.stack((graph.source, graph.target))
+    counts = kernels.pair_counts(pairs, weight, graph)
     common, adamic_adar, resources, paths, _, distance = counts.unbind(1)
     far = -torch.where(distance > 0, distance, FARTHEST + 1.0)
     return {

@@ -193,6 +193,46 @@ def _distance(
     return 0
 
 
+Scratch = tuple[Ints, Ints, Ints, Ints, Ints, Ints]
+"""Marks, positions, nodes seen from either end, and the two queues, of one thread."""
+
+
+@compiled()
+def scratch_of(n: int) -> Scratch:
+    """What :func:`count_pair` writes to, for a graph of n nodes."""
+    queue = MOST_REACHED + 1
+    return (
+        np.full(n, -1), np.empty(n, np.int64), np.full(n, -1), np.full(n, -1),
+        np.empty(queue, np.int64), np.empty(queue, np.int64),
+    )  # fmt: skip
+
+
+@compiled(error_model="numpy")
+def count_pair(
+    i: int, j: int, graph: tuple[Ints, Ints, Doubles, Doubles], scratch: Scratch, stamp: int,
+    row: Doubles,
+) -> None:  # fmt: skip
+    """Counts of one pair, into a row of zeros; the stamp must be new to the scratch."""
+    start, other = graph[0], graph[1]
+    mark, slot = scratch[0], scratch[1]
+    if start[i + 1] - start[i] > start[j + 1] - start[j]:
+        i, j = j, i
+    marked = start[j + 1] - start[j] <= MARKED
+    if marked:
+        for e in range(start[j], start[j + 1]):
+            mark[other[e]] = stamp
+            slot[other[e]] = e
+    _shared(i, j, graph, (mark, slot), stamp, marked, row)
+    _paths(i, j, graph, (mark, slot), stamp, marked, row)
+    if row[0] > 0:
+        row[5] = 2.0
+    elif row[3] > 0:
+        row[5] = 3.0
+    else:
+        seen, queues = (scratch[2], scratch[3]), (scratch[4], scratch[5])
+        row[5] = _distance(i, j, start, other, seen, stamp, queues)
+
+
 @compiled(error_model="numpy", parallel=True)
 def count_pairs(
     pairs: Ints, graph: tuple[Ints, Ints, Doubles, Doubles], bounds: Ints, out: Doubles
@@ -204,32 +244,12 @@ def count_pairs(
         graph: start, other ends, weights and, for each node, the sum of its weights; neighbours of
             a node are sorted, and each edge is there in both directions.
         bounds: positions that divide the pairs into chunks.
-        out: ``[M, 6]``.
+        out: ``[M, 6]``, zeros.
     """
-    start, other = graph[0], graph[1]
-    n = start.shape[0] - 1
     for chunk in prange(len(bounds) - 1):
-        mark, slot = np.full(n, -1), np.empty(n, np.int64)
-        seen = (np.full(n, -1), np.full(n, -1))
-        queues = (np.empty(MOST_REACHED + 1, np.int64), np.empty(MOST_REACHED + 1, np.int64))
+        scratch = scratch_of(graph[0].shape[0] - 1)
         for m in range(bounds[chunk], bounds[chunk + 1]):
-            i, j = pairs[0, m], pairs[1, m]
-            if start[i + 1] - start[i] > start[j + 1] - start[j]:
-                i, j = j, i
-            row = out[m]
-            marked = start[j + 1] - start[j] <= MARKED
-            if marked:
-                for e in range(start[j], start[j + 1]):
-                    mark[other[e]] = m
-                    slot[other[e]] = e
-            _shared(i, j, graph, (mark, slot), m, marked, row)
-            _paths(i, j, graph, (mark, slot), m, marked, row)
-            if row[0] > 0:
-                row[5] = 2.0
-            elif row[3] > 0:
-                row[5] = 3.0
-            else:
-                row[5] = _distance(i, j, start, other, seen, m, queues)
+            count_pair(pairs[0, m], pairs[1, m], graph, scratch, m, out[m])
 
 
 def counts(pairs: Tensor, weight: Tensor, graph: Neighbourhoods) -> Tensor:
