@@ -57,9 +57,7 @@ def network(c: float | None, weights: str, seed: int = 0) -> Predictor:
     config = Config(model="hyp" if c else "euc", dim=4, structure=True, dtype="float64")
     if c:
         config = config.replace(c=c)
-    predictor = Predictor(
-        model_settings(config), in_channels=1, num_nodes=3, num_classes=0
-    ).eval()
+    predictor = Predictor(model_settings(config), in_channels=1, num_nodes=3, num_classes=0).eval()
     term = predictor.structure
     assert term is not None
     generator = torch.Generator().manual_seed(seed)

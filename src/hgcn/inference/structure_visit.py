@@ -95,7 +95,6 @@ def fill_visit(i: int, rows: Rows, visit: Visit) -> int:
             shared[v, 2] += (weight[e] + weight[f]) / (2.0 * strength[u])
             shared[v, 3] += root
 
-
     return _walk(i, start, other, visit[3], visit[4], visit[5])
 
 

@@ -196,9 +196,7 @@ def _bounds(
     return largest, without, far
 
 
-def _blocks(
-    group: np.ndarray, kind: np.ndarray, z: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def _blocks(group: np.ndarray, kind: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Nodes in the order of their blocks, and the first position of each block and the end."""
     order = np.lexsort((np.arange(len(kind)), kind, group))
     changes = np.flatnonzero(np.diff(group[order]) | np.diff(kind[order])) + 1
