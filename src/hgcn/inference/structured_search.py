@@ -321,15 +321,18 @@ def _search_worker(
         begin = begin if both_ways else own
         for low in range(blocks[0][own], blocks[0][own + 1], span[3]):
             high = min(low + span[3], blocks[0][own + 1])
-            # Few blocks first, and then more and more at a time: what they have raises the bar.
+            # Few blocks first, and then more and more at a time: what they have raises the bar. One
+            # that other rows have raised already needs no such care.
             some, more = begin, 1
             while some < end:
                 for row in range(high - low):
                     at = points[2][low + row] if per_node else worker
                     bar = _bar((height[at], ends[at]), size[at], floor)
                     bars[0][row], bars[1][row, 0], bars[1][row, 1] = bar
+                if not per_node and bars[0][0] > -np.inf:
+                    more = end - some
                 group = some, min(end, some + more)
-                some, more = group[1], 2 * more
+                some, more = group[1], 4 * more
                 count = _find(
                     (low, high), own, group, points, blocks, bounds, both_ways, bars, model[2],
                     found,
