@@ -12,7 +12,7 @@ from hgcn.inference.structure_bounds import Network, fill_facts, upper, value
 from hgcn.kernels.numba_cpu.pair_counts import FARTHEST, MOST_REACHED
 from hgcn.kernels.rows import Doubles, Ints
 
-BALL = 1 << 14
+BALL = 1 << 11
 """Edges up to which all nodes near a node are found at once."""
 BEYOND = 4
 """The smallest distance at which two nodes have nothing else in common."""
@@ -64,44 +64,50 @@ Rows = tuple[Ints, Ints, Doubles, Doubles]
 
 
 Visit = tuple[Ints, Ints, Doubles, Ints, Ints, Ints]
-"""What is known after a visit of position i, for each position v.
+"""What is known after a visit of a position, for each position v.
 
-``stamp[v]`` is i where there are common neighbours, ``beside[v]`` where there is an edge, and
-``ball[v]`` where the distance is at most eight and known, in ``steps[v]``. ``shared[v]`` has the
+``stamp[v]`` has the visit's number where there are common neighbours, ``beside[v]`` where there is an
+edge, and ``ball[v]`` where the distance is at most eight and known, in ``steps[v]``. ``shared[v]`` has the
 common neighbours, Adamic-Adar, resources, and the sum of one over the roots of their degrees. A
 queue comes last.
 """
 
 
 @compiled(error_model="numpy")
-def fill_visit(i: int, rows: Rows, visit: Visit) -> int:
-    """Fill in what position i has in common with others; the distance up to which all is known."""
+def fill_visit(i: int, number: int, rows: Rows, visit: Visit) -> int:
+    """Fill in what position i has in common with others; the distance up to which all is known.
+
+    The number of the visit must be new.
+    """
     start, other, weight, strength = rows
     stamp, beside, shared = visit[:3]
     for e in range(start[i], start[i + 1]):
         u = other[e]
-        beside[u] = i
+        beside[u] = number
         degree = float(start[u + 1] - start[u])
         amount, root = 1.0 / math.log(max(2.0, degree)), 1.0 / math.sqrt(degree)
         for f in range(start[u], start[u + 1]):
             v = other[f]
             if v == i:
                 continue
-            if stamp[v] != i:
-                stamp[v] = i
+            if stamp[v] != number:
+                stamp[v] = number
                 shared[v] = 0.0
             shared[v, 0] += 1.0
             shared[v, 1] += amount
             shared[v, 2] += (weight[e] + weight[f]) / (2.0 * strength[u])
             shared[v, 3] += root
 
-    return _walk(i, start, other, visit[3], visit[4], visit[5])
+
+    return _walk(i, number, start, other, visit[3], visit[4], visit[5])
 
 
 @compiled()
-def _walk(i: int, start: Ints, other: Ints, ball: Ints, steps: Ints, queue: Ints) -> int:
+def _walk(
+    i: int, number: int, start: Ints, other: Ints, ball: Ints, steps: Ints, queue: Ints
+) -> int:
     """All positions near i, in the order of their distance; the distance up to which they are."""
-    ball[i], steps[i], queue[0] = i, 0, i
+    ball[i], steps[i], queue[0] = number, 0, i
     low, high, looked = 0, 1, 0
     for step in range(FARTHEST):
         for at in range(low, high):
@@ -112,8 +118,8 @@ def _walk(i: int, start: Ints, other: Ints, ball: Ints, steps: Ints, queue: Ints
         for at in range(low, end):
             for e in range(start[queue[at]], start[queue[at] + 1]):
                 v = other[e]
-                if ball[v] != i:
-                    ball[v], steps[v] = i, step + 1
+                if ball[v] != number:
+                    ball[v], steps[v] = number, step + 1
                     queue[high] = v
                     high += 1
         low = end
@@ -135,15 +141,15 @@ Work = tuple[Doubles, Doubles, Doubles, Doubles]
 
 @compiled()
 def _far_bound(
-    i: int, j: int, degrees: tuple[float, float], visit: Visit, known: int, costs: Ints, most: float,
-    network: Network, work: Work,
+    i: int, j: int, degrees: tuple[float, float], visit: Visit, number: int, known: int,
+    costs: Ints, most: float, network: Network, work: Work,
 ) -> float:  # fmt: skip
     """An upper bound of the term of positions without common neighbours or paths of three."""
-    if visit[3][j] != i and known == FARTHEST:
+    if visit[3][j] != number and known == FARTHEST:
         return 0.0
     if not _reaches(costs[i], costs[j]):
         return 0.0
-    if visit[3][j] != i:
+    if visit[3][j] != number:
         return most
     work[0][:] = 0.0
     work[0][5] = visit[4][j]
@@ -153,8 +159,8 @@ def _far_bound(
 
 @compiled(error_model="numpy")
 def term_bound(
-    i: int, j: int, scale: float, rows: Rows, visit: Visit, known: int, costs: Ints, most: float,
-    network: Network, work: Work,
+    i: int, j: int, scale: float, rows: Rows, visit: Visit, number: int, known: int, costs: Ints,
+    most: float, network: Network, work: Work,
 ) -> float:  # fmt: skip
     """An upper bound of the term of i, which was visited, and j, which is no neighbour of it.
 
@@ -163,23 +169,23 @@ def term_bound(
     start, other = rows[0], rows[1]
     stamp, shared = visit[0], visit[2]
     degrees = float(start[i + 1] - start[i]), float(start[j + 1] - start[j])
-    if visit[3][j] != i and known >= 3:
-        return _far_bound(i, j, degrees, visit, known, costs, most, network, work)
+    if visit[3][j] != number and known >= 3:
+        return _far_bound(i, j, degrees, visit, number, known, costs, most, network, work)
     counts, low, high, hidden = work
     paths = normalised = 0.0
     for e in range(start[j], start[j + 1]):
         v = other[e]
-        if stamp[v] == i:
+        if stamp[v] == number:
             paths += shared[v, 0]
             normalised += shared[v, 3] / math.sqrt(float(start[v + 1] - start[v]))
     counts[:] = 0.0
-    if stamp[j] == i:
+    if stamp[j] == number:
         counts[:3] = shared[j, :3]
         counts[5] = 2.0
     elif paths > 0.0:
         counts[5] = 3.0
     else:
-        return _far_bound(i, j, degrees, visit, known, costs, most, network, work)
+        return _far_bound(i, j, degrees, visit, number, known, costs, most, network, work)
     if scale > 1.0:
         fill_facts(counts, degrees[0], degrees[1], low)
     counts[3], counts[4] = scale * paths, scale * normalised

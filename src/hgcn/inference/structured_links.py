@@ -24,6 +24,8 @@ SIZE = 128
 """Number of nodes in a block."""
 LEAVES, MOST_HUBS = 256, 16
 """Leaves of one node make a class of their own if there are so many, for so many nodes."""
+PRODUCT, FOUND = 1 << 18, 1 << 24
+"""Number of products that a tile of heights takes, and of positions kept for its rows, at most."""
 SECONDS = 1.0
 """About how long one call of compiled code is to take; Ctrl-C acts in between."""
 
@@ -100,7 +102,11 @@ def _search(
     curvature = next(iter(predictor.encoder.space.curvatures), 0.0)
     decoder = float(predictor.decoder.r), float(predictor.decoder.t), curvature
     order, first = _blocks(missing_links.groups(graph), kind, z.detach().cpu().double().numpy())
-    points = (form[0][order], form[1][order], order, *_factors(form, order, curvature))
+    points = (
+        form[0][order], form[1][order], order, *_factors(form, order, curvature), kind[order]
+    )  # fmt: skip
+    # A larger product of matrices would be divided among threads, which the search has already.
+    together = max(1, min(SIZE, PRODUCT // (SIZE * points[3].shape[1]), FOUND // n))
     blocks = _describe(points, first, kind, missing_links.groups(graph), curvature)
     rows = _moved(order, counted, strength)
     costs = np.empty((n, structure_visit.BEYOND + 1), np.int64)
@@ -114,7 +120,7 @@ def _search(
     while low < count:
         high, begin = min(count, low + step * workers), time.perf_counter()
         structured_search.search_blocks(
-            (low, high, workers, SIZE), points, blocks, rows, costs, ways, (*counted, strength), network,
+            (low, high, workers, together), points, blocks, rows, costs, ways, (*counted, strength), network,
             decoder, edges, bounds, (per_node or directed, per_node), floor, heaps,
         )  # fmt: skip
         low, floor = high, floor if per_node else _floor(heaps)
@@ -231,7 +237,7 @@ def _factors(
         left, right = (x, square, np.ones_like(square)), (-2 * x, np.ones_like(square), square)
         size = 1 + square
     one, two = np.hstack((*left, size)), np.hstack((*right, -1e-12 * size))
-    return one, np.ascontiguousarray(two.T)
+    return one, two
 
 
 def _describe(

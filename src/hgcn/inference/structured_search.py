@@ -45,11 +45,11 @@ EXACT = 1e-12
 COUNTING = 400
 """The work of counting for one pair, in edges visited."""
 
-Points = tuple[Doubles, Doubles, Ints, Doubles, Doubles]
-"""Direction, radial numbers and node of each position, and two factors of the heights.
+Points = tuple[Doubles, Doubles, Ints, Doubles, Doubles, Ints]
+"""Direction, radial numbers and node of each position, two factors of the heights, and classes.
 
-The product of row i of the first factor, ``[n, D]``, and column j of the second, ``[D, n]``, is a
-lower bound of the height of two positions, but for a number that all have in common.
+The product of row i of the first factor ``[n, D]`` and row j of the second is a lower bound of the
+height of two positions, plus one half in hyperbolic space.
 """
 Blocks = tuple[Ints, Ints, Doubles, Ints, Ints, Ints]
 """First positions, central ones, radii, classes, smallest nodes, and the blocks of the graph."""
@@ -140,22 +140,6 @@ def _bar(heap: tuple[Doubles, Ints], size: int, floor: Bar) -> Bar:
     return -height[0], ends[0, 0], ends[0, 1]
 
 
-@compiled(fastmath=True)
-def _fill_tile(a: int, low: int, high: int, points: Points, shift: float, tile: Doubles) -> None:
-    """Lower bounds of the heights of position a and those from low to high.
-
-    A product of matrices takes a tenth of the time of exact heights.
-    """
-    one, two = points[3], points[4]
-    width = high - low
-    for b in range(width):
-        tile[b] = -shift
-    for k in range(one.shape[1]):
-        factor, column = one[a, k], two[k]
-        for b in range(width):
-            tile[b] += factor * column[low + b]
-
-
 @compiled()
 def _block_bound(
     position: int, radius: float, block: int, points: Points, blocks: Blocks,
@@ -183,13 +167,15 @@ def _logit(
     return rounded((r - _square_of(height, c)) / t + value(work[1], network, work[3]))
 
 
+Room = tuple[Visit, Scratch, Work, Ints]
+"""What a worker writes to; at last the numbers of visits and counts so far."""
+
+
 @compiled()
 def _search_row(
     a: int,
-    own: int,
-    chosen: Ints,
+    found: Ints,
     points: Points,
-    blocks: Blocks,
     paths: Paths,
     model: Model,
     edges: tuple[Ints, Ints],
@@ -198,83 +184,114 @@ def _search_row(
     floor: Bar,
     heap: tuple[Doubles, Ints],
     size: int,
-    room: tuple[Visit, Scratch, Work, Ints, Doubles],
+    room: Room,
 ) -> int:
-    """Put the pairs of position a with those of some blocks into a heap; returns its size."""
-    point, at, node = points[:3]
-    first, _, _, kind, smallest, _ = blocks
+    """Put the pairs of position a with those found into a heap; returns its size."""
+    point, at, node, _, _, kind = points
     rows, costs, ways = paths
     network, decoder = model[1], model[2]
-    visit, scratch, work, stamp, tile = room
-    shift = 0.5 if decoder[2] > 0.0 else 0.0
-    i = node[a]
+    visit, scratch, work, number = room
     degree = rows[0][a + 1] - rows[0][a]
-    known, spent = -1, 0.0
+    known, spent, last = -1, 0.0, -1
+    limit = limit_without = np.inf
     bar = _bar(heap, size, floor)
-    for block in chosen:
-        classes = kind[own], kind[block]
-        most, without = bounds[0][classes], bounds[1][classes]
-        bound = _block_bound(a, 0.0, block, points, blocks, decoder, most)
-        one, two = _listed(i, smallest[block], both_ways)
-        if _misses(bound, one, two, bar):
+    for b in found:
+        classes = kind[a], kind[b]
+        if kind[b] != last:
+            last = kind[b]
+            limit = _limit(bar[0], bounds[0][classes], decoder)
+            limit_without = _limit(bar[0], bounds[1][classes], decoder)
+        height = _height(point, at, a, b, limit)
+        if height > limit or a == b:
             continue
-        limit, limit_without = _limit(bar[0], most, decoder), _limit(bar[0], without, decoder)
-        low = a + 1 if block == own and not both_ways else first[block]
-        _fill_tile(a, first[block], first[block + 1], points, shift, tile)
-        for b in range(low, first[block + 1]):
-            if tile[b - first[block]] > limit:
+        visited = number[0] if known >= 0 else -2
+        if (
+            known >= 0
+            and height > limit_without
+            and visit[0][b] != visited
+            and visit[1][b] != visited
+        ):
+            continue
+        one, two = _listed(node[a], node[b], both_ways)
+        if _linked(edges[1], edges[0][one], edges[0][one + 1], two):
+            continue
+        if known < 0:
+            if spent >= ways[a]:
+                number[0] += 1
+                visited = number[0]
+                known = fill_visit(a, visited, rows, visit)
+            spent += COUNTING
+        other = rows[0][b + 1] - rows[0][b]
+        if known >= 0 and visit[1][b] != visited and min(degree, other) <= MOST_SHARED:
+            fewer = a if degree < other or (degree == other and one == node[a]) else b
+            term = term_bound(
+                a, b, max(1.0, ways[fewer] / MOST_PATHS), rows, visit, visited, known, costs,
+                bounds[2][classes], network, work,
+            )  # fmt: skip
+            bound = (decoder[0] - _square_of(height, decoder[2])) / decoder[1] + term
+            if _misses(bound, one, two, bar):
                 continue
-            height = _height(point, at, a, b, limit)
-            if height > limit or a == b:
-                continue
-            if known >= 0 and height > limit_without and visit[0][b] != a and visit[1][b] != a:
-                continue
-            one, two = _listed(i, node[b], both_ways)
-            if _linked(edges[1], edges[0][one], edges[0][one + 1], two):
-                continue
-            if known < 0:
-                if spent >= ways[a]:
-                    known = fill_visit(a, rows, visit)
-                spent += COUNTING
-            other = rows[0][b + 1] - rows[0][b]
-            if known >= 0 and visit[1][b] != a and min(degree, other) <= MOST_SHARED:
-                fewer = a if degree < other or (degree == other and one == i) else b
-                term = term_bound(
-                    a, b, max(1.0, ways[fewer] / MOST_PATHS), rows, visit, known, costs,
-                    bounds[2][classes], network, work,
-                )  # fmt: skip
-                bound = (decoder[0] - _square_of(height, decoder[2])) / decoder[1] + term
-                if _misses(bound, one, two, bar):
-                    continue
-            stamp[0] += 1
-            logit = _logit(one, two, height, model, scratch, stamp[0], work)
-            if logit < bar[0] or (logit == bar[0] and (one, two) > (bar[1], bar[2])):
-                continue
-            size = _put(-logit, one, two, heap[0], heap[1], size)
-            bar = _bar(heap, size, floor)
-            limit, limit_without = _limit(bar[0], most, decoder), _limit(bar[0], without, decoder)
+        number[1] += 1
+        logit = _logit(one, two, height, model, scratch, number[1], work)
+        if logit < bar[0] or (logit == bar[0] and (one, two) > (bar[1], bar[2])):
+            continue
+        size = _put(-logit, one, two, heap[0], heap[1], size)
+        bar, last = _bar(heap, size, floor), -1
     return size
 
 
 @compiled()
-def _choose(
-    own: int, points: Points, blocks: Blocks, bounds: Bounds, both_ways: bool, bar: Bar,
+def _find(
+    span: tuple[int, int],
+    own: int,
+    some: tuple[int, int],
+    points: Points,
+    blocks: Blocks,
+    bounds: Bounds,
+    both_ways: bool,
+    bars: tuple[Doubles, Ints],
     decoder: tuple[float, float, float],
-) -> Ints:  # fmt: skip
-    """The blocks that may have a pair with a block that comes before the bar."""
-    central, radius, kind, smallest, begin_end = blocks[1:]
-    low = begin_end[own, 0] if both_ways else own
-    chosen = np.empty(begin_end[own, 1] - low, np.int64)
-    count = 0
-    for block in range(low, begin_end[own, 1]):
+    found: Ints,
+) -> Ints:
+    """The positions in some blocks that may matter to each position of a span; their numbers.
+
+    A product of matrices takes a tenth of the time of exact heights.
+    """
+    first, central, radius, kind, smallest, _ = blocks
+    low, high = span
+    count = np.zeros(high - low, np.int64)
+    limit = np.full(high - low, np.inf)
+    shift = 0.5 if decoder[2] > 0.0 else 0.0
+    last = -1
+    needed = np.empty(high - low, np.bool_)
+    for block in range(some[0], some[1]):
         term = bounds[0][kind[own], kind[block]]
         bound = _block_bound(central[own], radius[own], block, points, blocks, decoder, term)
-        pair = _listed(smallest[own], smallest[block], both_ways)
-        # Of two blocks that overlap, a pair of the smaller node of both with any other.
-        if not _misses(bound, pair[0], 0 if not both_ways else pair[1], bar):
-            chosen[count] = block
-            count += 1
-    return chosen[:count]
+        for row in range(high - low):
+            bar = bars[0][row], bars[1][row, 0], bars[1][row, 1]
+            one, two = _listed(points[2][low + row], smallest[block], both_ways)
+            needed[row] = not _misses(bound, one, two, bar)
+        if not needed.any():
+            continue
+        if kind[block] != last:
+            last = kind[block]
+            for row in range(high - low):
+                if row > 0 and bars[0][row] == bars[0][row - 1]:
+                    limit[row] = limit[row - 1]
+                else:
+                    limit[row] = _limit(bars[0][row], term, decoder) + shift
+        begin, end = first[block], first[block + 1]
+        tile = np.dot(points[3][low:high], points[4][begin:end].T)
+        for row in range(high - low):
+            if not needed[row]:
+                continue
+            most, at = limit[row], count[row]
+            for b in range(end - begin):
+                found[row, at] = begin + b
+                # Not "<=": what is no number is looked at.
+                at += not tile[row, b] > most
+            count[row] = at
+    return count
 
 
 @compiled()
@@ -296,18 +313,41 @@ def _search_worker(
     height, ends, size = heaps
     n, width = len(points[2]), model[1][0].shape[1]
     work = np.zeros(6), np.zeros(COLUMNS), np.zeros(COLUMNS), np.zeros((2, width))
-    room = visit_of(n), scratch_of(n), work, np.zeros(1, np.int64), np.empty(span[3])
+    room = visit_of(n), scratch_of(n), work, np.zeros(2, np.int64)
+    found = np.empty((span[3], n + 1), np.int32)
+    bars = np.empty(span[3]), np.empty((span[3], 2), np.int64)
     for own in range(span[0] + worker, span[1], span[2]):
-        bar = floor
-        if not per_node:
-            bar = _bar((height[worker], ends[worker]), size[worker], floor)
-        chosen = _choose(own, points, blocks, bounds, both_ways, bar, model[2])
-        for a in range(blocks[0][own], blocks[0][own + 1]):
-            at = points[2][a] if per_node else worker
-            size[at] = _search_row(
-                a, own, chosen, points, blocks, paths, model, edges, bounds, both_ways, floor,
-                (height[at], ends[at]), size[at], room,
-            )  # fmt: skip
+        begin, end = blocks[5][own]
+        begin = begin if both_ways else own
+        for low in range(blocks[0][own], blocks[0][own + 1], span[3]):
+            high = min(low + span[3], blocks[0][own + 1])
+            # Few blocks first, and then more and more at a time: what they have raises the bar. One
+            # that other rows have raised already needs no such care.
+            some, more = begin, 1
+            while some < end:
+                for row in range(high - low):
+                    at = points[2][low + row] if per_node else worker
+                    bar = _bar((height[at], ends[at]), size[at], floor)
+                    bars[0][row], bars[1][row, 0], bars[1][row, 1] = bar
+                if not per_node and bars[0][0] > -np.inf:
+                    more = end - some
+                group = some, min(end, some + more)
+                some, more = group[1], 4 * more
+                count = _find(
+                    (low, high), own, group, points, blocks, bounds, both_ways, bars, model[2],
+                    found,
+                )  # fmt: skip
+                for row in range(high - low):
+                    a = low + row
+                    at = points[2][a] if per_node else worker
+                    skipped = 0
+                    if not both_ways:  # positions before it had it already
+                        while skipped < count[row] and found[row, skipped] <= a:
+                            skipped += 1
+                    size[at] = _search_row(
+                        a, found[row, skipped : count[row]], points, paths, model, edges, bounds,
+                        both_ways, floor, (height[at], ends[at]), size[at], room,
+                    )  # fmt: skip
 
 
 @compiled(parallel=True)
@@ -331,7 +371,7 @@ def search_blocks(
 
     Args:
         span: the first block, the one after the last, the number of workers they are dealt to, and
-            the size of the largest block.
+            how many rows are searched together.
         points, blocks: see the types.
         rows, costs, ways: as in ``Paths``.
         graph, network, decoder: as in ``Model``.
