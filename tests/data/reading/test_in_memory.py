@@ -128,3 +128,8 @@ def test_what_cannot_be_stored_is_asked_for_again(club: nx.Graph, tmp_path: Any)
     with pytest.raises(hgcn.errors.RunError, match="held in memory"):
         stored.embeddings()
     torch.testing.assert_close(stored.embeddings(ends), run.embeddings())
+
+
+def test_ids_that_64_bits_cannot_hold_are_text() -> None:
+    graph = hgcn.load(nx.path_graph([0, 1, 10**29]))
+    assert sorted(graph.ids.tolist()) == ["0", "1", str(10**29)]

@@ -134,7 +134,9 @@ def open_network(network: Any, path: str) -> tuple[Edges, Frame]:
     names = list(network.nodes)
     number = {node: at for at, node in enumerate(names)}
     columns, left_out = _columns(network, path)
-    ids = pl.Series(names if all(type(node) is int for node in names) else list(map(str, names)))
+    # Numbers that 64 bits cannot hold are text.
+    whole = all(type(node) is int and abs(node) < 2**63 for node in names)
+    ids = pl.Series(names if whole else list(map(str, names)))
     table = Frame(
         pl.DataFrame({"id": ids, **columns}), path, lambda row: f"{path}, node {names[row]!r}"
     )
