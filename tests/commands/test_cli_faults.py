@@ -157,6 +157,9 @@ def test_edges_come_from_standard_input(hgcn, tmp_path, monkeypatch):
     assert code == 0, err
     folder = Path(out.strip())
     assert folder.name.startswith("graph-")
+    code, _, err = hgcn(*words, "--seeds", "2")
+    assert code == 2
+    assert "standard input can be read only once" in err
     # The graph is not part of the run: it has to come again, and to be the same.
     feed(edges)
     assert hgcn("embed", folder, "-o", "z.csv")[0] == 0

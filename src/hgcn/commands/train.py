@@ -71,6 +71,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _resume(arguments, given)
     source, given = source_and_settings(arguments, given, "train")
     seeds = None if arguments.seeds is None else above_zero("--seeds", arguments.seeds)
+    if seeds is not None and source == "-":
+        raise ConfigError("Expected a file with --seeds: standard input can be read only once.")
     folder = Path(arguments.out) if arguments.out else _new_folder(source)
     preload(arguments, "hgcn.runs.seeds")
     from hgcn.runs.fit import fit
