@@ -143,6 +143,10 @@ class Config:
     r: float = _setting(2.0, "Fermi-Dirac: squared distance of even odds", group="decoder")
     t: float = _setting(1.0, "Fermi-Dirac: temperature", group="decoder", above=0)
     trainable_decoder: bool = _setting(False, "learn r and t", group="decoder")
+    structure: bool | None = _setting(
+        None, "links: count also what two nodes have in common, neighbours and short paths; by "
+        "default so", group="decoder",
+    )  # fmt: skip
     classifier: str = _setting(
         "tangent", "classes by a linear map at the origin, or by hyperbolic hyperplanes",
         group="decoder", choices=names.CLASSIFIERS,

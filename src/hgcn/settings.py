@@ -31,6 +31,7 @@ class NetworkSettings(TypedDict, total=False):
     r: float
     t: float
     trainable_decoder: bool
+    structure: bool | None
     classifier: str
     epochs: int
     patience: int

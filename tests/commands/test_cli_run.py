@@ -208,6 +208,17 @@ def test_evaluate_repeats_the_scores_of_training(hgcn, folder):
     assert "on its own test part" in out
 
 
+def test_evaluate_against_hard_negatives(hgcn, folder):
+    code, out, _ = hgcn("evaluate", "links", "--negatives", "hard")
+    assert code == 0
+    assert "hard negatives" in out
+    scores = load_run(folder / "links").evaluate(negatives="hard")
+    assert re.search(rf"MRR +│ +{100 * scores['mrr']:.2f} ", out)
+    code, _, err = hgcn("evaluate", "links", "--negatives", "hart")
+    assert code == 2
+    assert "Did you mean 'hard'?" in err
+
+
 def test_evaluate_takes_another_graph(hgcn, folder):
     new = ["--graph", "new/edges.csv", "--features", "new/nodes.csv", "--labels", "side"]
     for name in ("links", "classes"):

@@ -184,12 +184,15 @@ def _show(
         sys.stderr.writelines(f"hgcn: warning: {warning}\n" for warning in warnings)
         return
     from hgcn.commands._display import output, scores_table
+    from hgcn.commands._scores import untrained_table, untrained_winner
 
     console = output()
     title = f"{metrics['source']}: {metrics['task']} prediction with {metrics['model']}"
     console.print(scores_table(metrics, title))
     console.print("* picked the epoch.  " + "; ".join(notes) + ".")
-    for warning in warnings:
+    if (table := untrained_table(metrics)) is not None:
+        console.print(table)
+    for warning in (*warnings, *filter(None, [untrained_winner(metrics)])):
         console.print(warning, style="yellow")
     console.print(f"Run folder: {folder}", soft_wrap=True)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import singledispatch
 
 import numpy as np
@@ -12,6 +13,7 @@ from hgcn.data import pairs as node_pairs
 from hgcn.data.graph import Graph
 from hgcn.errors import GraphError, RunError
 from hgcn.geometry.normal import saturate
+from hgcn.inference.predict import link_probabilities
 from hgcn.inference.trained import Trained, embeddings
 from hgcn.nn.spaces import Euclidean, Hyperbolic, Space
 
@@ -28,8 +30,9 @@ def top_links(
     """The most probable missing links: pairs of nodes without an edge.
 
     The search is exact. It looks at all pairs of nodes of the same graph, a block at a time, and
-    keeps only the best: memory is O(k), or O(nodes k) with ``per_node``. Pairs with equal
-    probability are ordered by their nodes.
+    keeps only the best: memory is O(nodes + edges + k), or O(edges + nodes k) with ``per_node``.
+    Pairs are compared in double precision, and equal ones are ordered by their nodes. With a
+    structural term, logits within a billionth of each other count as equal.
 
     Args:
         trained: a trained network.
@@ -45,9 +48,18 @@ def top_links(
     """
     decoder, space = trained.predictor.decoder, trained.predictor.encoder.space
     z = embeddings(trained, graph)
+    if trained.predictor.structure is not None:
+        from hgcn.inference.structured_links import likely_pairs
+
+        pairs = likely_pairs(trained.predictor, z, graph, k, per_node=per_node)
+        chance = link_probabilities(trained, pairs, graph)
+        # Probabilities are those of the model's own precision, which may swap two that are close.
+        node = pairs[0].numpy() if per_node else np.zeros(pairs.shape[1])
+        order = torch.from_numpy(np.lexsort((-chance.numpy(), node)))
+        return pairs[:, order], chance[order]
     pairs, squared_distance = closest_pairs(z, graph, k, space=space, per_node=per_node)
     logits = decoder(squared_distance.to(decoder.start))
-    return pairs, logits.sigmoid().cpu()
+    return pairs, trained.calibration(logits).cpu()
 
 
 def closest_pairs(
@@ -66,26 +78,44 @@ def closest_pairs(
     from hgcn.inference.pair_search import search
 
     n = graph.num_nodes
-    if not isinstance(k, int) or isinstance(k, bool) or k < 1:
-        raise GraphError(f"Expected `k` to be a whole number of at least 1, got {k!r}.")
-    if not bool(z.isfinite().all()):
-        raise RunError("Expected finite embeddings, got some that are not.")
+    check(z, k)
     both_ways = per_node or graph.directed
     form = search_form(space, z)
     if form is None:
-        return _search_in_blocks(z, graph, k, space, per_node)
-    nodes = (*form, _groups(graph))
-    edges = _sorted_neighbours(graph)
-    # At least one entry: an empty heap has no top.
-    k = max(1, min(k, n - 1 if per_node else n * (n - 1) // (1 if both_ways else 2)))
-    count = n if per_node else min(n, torch.get_num_threads())
-    heaps = np.empty((count, k)), np.empty((count, k, 2), np.int64), np.zeros(count, np.int64)
+        z = z.detach().cpu().double()
+        return search_in_blocks(
+            lambda pairs: space.squared_distance(*z[pairs]), graph, k, per_node=per_node
+        )
+    nodes = (*form, groups(graph))
+    edges = sorted_neighbours(graph)
+    heaps = empty_heaps(graph, k, per_node)
     rows = max(1, BLOCK // n)
     follow_torch()
     for low in range(0, n, rows):
         search(nodes, edges, (low, min(n, low + rows)), both_ways, per_node, *heaps)
-    pairs, height = _collect(heaps, k, per_node)
+    pairs, height = collect(heaps, per_node)
     return torch.from_numpy(pairs), torch.from_numpy(squared_distance_at(space, height))
+
+
+def check(z: Tensor, k: int) -> None:
+    """Refuse a number of links that is none, and embeddings that cannot be compared."""
+    if not isinstance(k, int) or isinstance(k, bool) or k < 1:
+        raise GraphError(f"Expected `k` to be a whole number of at least 1, got {k!r}.")
+    if not bool(z.isfinite().all()):
+        raise RunError("Expected finite embeddings, got some that are not.")
+
+
+Heaps = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Heights ``[heap, slot]``, nodes ``[heap, slot, 2]`` and sizes of heaps of pairs."""
+
+
+def empty_heaps(graph: Graph, k: int, per_node: bool) -> Heaps:
+    """Heaps for k pairs: one for each node, or one for each thread."""
+    n = graph.num_nodes
+    # At least one entry: an empty heap has no top.
+    k = max(1, min(k, n - 1 if per_node else n * (n - 1) // (1 if graph.directed else 2)))
+    count = n if per_node else min(n, torch.get_num_threads())
+    return np.empty((count, k)), np.empty((count, k, 2), np.int64), np.zeros(count, np.int64)
 
 
 @singledispatch
@@ -103,13 +133,17 @@ def squared_distance_at(space: Space, height: np.ndarray) -> np.ndarray:
     return height
 
 
-def _search_in_blocks(
-    z: Tensor, graph: Graph, k: int, space: Space, per_node: bool
+def search_in_blocks(
+    height_of: Callable[[Tensor], Tensor], graph: Graph, k: int, *, per_node: bool
 ) -> tuple[Tensor, Tensor]:
-    """The closest pairs in a space of any kind, by its own distance, some nodes at a time."""
-    n, group = graph.num_nodes, _groups(graph)
+    """The pairs of smallest height in a space of any kind, some nodes at a time.
+
+    Args:
+        height_of: the number of each of the pairs ``[2, M]`` that is compared.
+        graph, k, per_node: as in :func:`closest_pairs`.
+    """
+    n, group = graph.num_nodes, groups(graph)
     linked = np.sort(node_pairs.keys(graph.edge_index.numpy(), n))
-    z = z.detach().cpu().double()
     best = np.empty((2, 0), np.int64), np.empty(0)
     for low in range(0, n, max(1, PLAIN_BLOCK // n)):
         i, j = np.indices((min(n, low + max(1, PLAIN_BLOCK // n)) - low, n)).reshape(2, -1)
@@ -117,16 +151,16 @@ def _search_in_blocks(
         proper = (group[i] == group[j]) & (i != j if per_node or graph.directed else i < j)
         pairs = np.stack((i[proper], j[proper]))
         pairs = pairs[:, ~node_pairs.find(linked, node_pairs.keys(pairs, n))[1]]
-        square = space.squared_distance(*(z[torch.from_numpy(end)] for end in pairs)).numpy()
-        pairs, square = np.concatenate((best[0], pairs), 1), np.concatenate((best[1], square))
-        order = np.lexsort((pairs[1], square, pairs[0]) if per_node else (*pairs[::-1], square))
-        pairs, square = pairs[:, order], square[order]
+        height = height_of(torch.from_numpy(pairs)).numpy()
+        pairs, height = np.concatenate((best[0], pairs), 1), np.concatenate((best[1], height))
+        order = np.lexsort((pairs[1], height, pairs[0]) if per_node else (*pairs[::-1], height))
+        pairs, height = pairs[:, order], height[order]
         if per_node:  # the first k of each node
             first = np.searchsorted(pairs[0], pairs[0])
-            keep = np.arange(len(square)) - first < k
+            keep = np.arange(len(height)) - first < k
         else:
-            keep = np.arange(len(square)) < k
-        best = pairs[:, keep], square[keep]
+            keep = np.arange(len(height)) < k
+        best = pairs[:, keep], height[keep]
     return torch.from_numpy(np.ascontiguousarray(best[0])), torch.from_numpy(best[1])
 
 
@@ -154,23 +188,22 @@ def _(space: Hyperbolic, height: np.ndarray) -> np.ndarray:
     return squared
 
 
-def _groups(graph: Graph) -> np.ndarray:
+def groups(graph: Graph) -> np.ndarray:
     if graph.graph_ids is None:
         return np.zeros(graph.num_nodes, np.int64)
     return graph.graph_ids.numpy()
 
 
-def _sorted_neighbours(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+def sorted_neighbours(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     """The sorted neighbours of all nodes: the first position of each node, and the neighbours."""
     n = graph.num_nodes
     source, target = node_pairs.pairs_at(np.sort(node_pairs.keys(graph.edge_index.numpy(), n)), n)
     return np.searchsorted(source, np.arange(n + 1)), np.ascontiguousarray(target)
 
 
-def _collect(
-    heaps: tuple[np.ndarray, np.ndarray, np.ndarray], k: int, per_node: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """The pairs of all heaps in order, and their heights."""
+def collect(heaps: Heaps, per_node: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The first pairs of all heaps in order, and their heights."""
+    k = heaps[0].shape[1]
     filled = np.arange(k) < heaps[2][:, None]
     height, ends = heaps[0][filled], heaps[1][filled]
     if per_node:

@@ -12,6 +12,7 @@ from typing import Any, Unpack
 from hgcn.compiled import fixed_order
 from hgcn.config import Config, check_names, read_toml
 from hgcn.errors import RunError
+from hgcn.inference.calibration import Calibration
 from hgcn.runs import folder as run_folder
 from hgcn.runs.checkpoint import Checkpoint, remove_checkpoint
 from hgcn.runs.run import Run
@@ -120,6 +121,8 @@ def settle(source: str | None, given: Mapping[str, Any]) -> tuple[Config, str]:
     name, base = preset(source, given)
     merged = {**base, **{k: v for k, v in given.items() if v is not None}}
     merged["source"] = source
+    if name:  # presets were chosen without the structural term
+        merged.setdefault("structure", False)
     return Config(**merged), name
 
 
@@ -168,6 +171,7 @@ def run_problem(
             seconds = time.perf_counter() - start
             scores: dict[str, Any] = {part: task.metrics(part) for part in parts}
             scores["guessing"] = {part: {task.select: task.guess(part)} for part in parts}
+            scores |= task.report(parts)
         run = _record(problem, task, state, scores, seconds, preset_name)
         if folder is not None and checkpoint is not None:
             run_folder.finish(run, folder)
@@ -209,6 +213,7 @@ def _record(
         features=problem.features,
         num_nodes=graph.num_nodes,
         class_names=graph.class_names,
+        calibration=Calibration.from_tree(metrics.get("calibration")),
         environment=run_folder.describe_environment(graph, seconds),
     )
     run._kept["graph"] = graph

@@ -19,6 +19,7 @@ from hgcn import files
 from hgcn.config import Config, read_toml
 from hgcn.data.graph import FINGERPRINT, Graph
 from hgcn.errors import ConfigError, RunError
+from hgcn.inference.calibration import Calibration
 from hgcn.inference.feature_map import FeatureMap
 from hgcn.locks import locked_or
 from hgcn.runs.checks import check_metrics, check_network
@@ -147,14 +148,16 @@ def _read(path: Path, environment: dict[str, Any]) -> Run:
     )
     predictor.load_state_dict(tree["weights"])
     check_network(predictor.state_dict(), features, about, predictor.num_classes)
+    metrics = check_metrics(files.read_json(path / METRICS))
     run = Run(
         config=config,
-        metrics=check_metrics(files.read_json(path / METRICS)),
+        metrics=metrics,
         history=read_history(path / HISTORY),
         predictor=predictor.eval(),
         features=features,
         num_nodes=about["num_nodes"],
         class_names=None if names is None else tuple(names),
+        calibration=Calibration.from_tree(metrics.get("calibration")),
         environment=environment,
     )
     run._kept["path"] = path

@@ -152,11 +152,22 @@ def summarise(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
     summary["seeds"] = [result["seed"] for result in results]
     for part in ("val", "test"):
-        summary[part] = {
-            name: mean_and_deviation([result[part][name] for result in results])
-            for name in results[0][part]
-        }
+        summary[part] = _averaged([result[part] for result in results])
+    untrained = [result["untrained"] for result in results if "untrained" in result]
+    if len(untrained) == len(results):
+        summary["untrained"] = _averaged(untrained)
     return summary
+
+
+def _averaged(trees: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Mean and sample standard deviation of each number that all of some nested tables have."""
+    found: dict[str, Any] = {}
+    for name in trees[0]:
+        values = [tree[name] for tree in trees if name in tree]
+        if len(values) == len(trees):
+            nested = isinstance(values[0], dict)
+            found[name] = _averaged(values) if nested else mean_and_deviation(values)
+    return found
 
 
 def mean_and_deviation(values: Sequence[float]) -> dict[str, float]:

@@ -101,6 +101,10 @@ def choose(graph: Graph, config: Config) -> Config:
     kind.check(graph)
     if config.select not in (None, *kind.scores):
         raise ConfigError(one_of("select", config.select, kind.scores))
+    if config.structure and not kind.structured:
+        raise ConfigError(f"Expected `structure` with links only, got the task {config.task!r}.")
+    if config.structure is None:
+        config = config.replace(structure=kind.structured)
     normalise = config.normalise
     if normalise is None:
         normalise = _usual(graph)

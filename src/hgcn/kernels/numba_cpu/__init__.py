@@ -23,6 +23,7 @@ from hgcn.kernels.numba_cpu.distance import SquaredDistance
 from hgcn.kernels.numba_cpu.dropping import drop_at_random
 from hgcn.kernels.numba_cpu.gathering import GatherRows
 from hgcn.kernels.numba_cpu.local_aggregation import LocalSum
+from hgcn.kernels.numba_cpu.pair_counts import counts
 from hgcn.kernels.numba_cpu.softmax import Attention
 from hgcn.kernels.numba_cpu.sums import WeightedSum
 from hgcn.kernels.numba_cpu.translation import Translate
@@ -35,6 +36,7 @@ __all__ = [
     "dropout",
     "ends",
     "local_sum",
+    "pair_counts",
     "squared_distance",
     "translate",
     "weighted_sum",
@@ -89,3 +91,8 @@ def attention(
 def dropout(values: Tensor, p: float) -> Any:
     """Dropout of constants."""
     return drop_at_random(values, p)
+
+
+def pair_counts(pairs: Tensor, weight: Tensor, graph: Neighbourhoods) -> Any:
+    """Counts of what pairs have in common, with bounded work for each."""
+    return counts(pairs, weight, graph)
