@@ -7,6 +7,7 @@ arguments of the one in :mod:`hgcn.kernels.operations`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
@@ -74,61 +75,76 @@ def dropout(values: Tensor, p: float) -> Tensor:
     return torch.nn.functional.dropout(values, p)
 
 
-PAIR_BLOCK = 1 << 22
+PAIR_BLOCK = 1 << 20
 """Number of entries of the rows of pairs that are made dense at a time."""
 FARTHEST = 8
+"""Distance up to which it is searched for."""
 
 
-def pair_counts(pairs: Tensor, weight: Tensor, graph: Neighbourhoods) -> Tensor:
+def pair_counts(
+    pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoods
+) -> Tensor:
     """Counts of what pairs have in common, with a row in memory for each end of a pair."""
+    size = max(1, PAIR_BLOCK // max(graph.num_targets, 1))
+    blocks = pairs.split(size, dim=1) if pairs.shape[1] else []
+    rows = [_count_block(block, weight, direction, graph) for block in blocks]
+    return torch.cat(rows) if rows else weight.new_zeros(0, 10)
+
+
+def _count_block(
+    pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoods
+) -> Tensor:
+    at = torch.arange(pairs.shape[1], device=pairs.device)
     n = graph.num_targets
-    edges = torch.stack((graph.target, graph.source))
-    one = torch.sparse_coo_tensor(edges, torch.ones_like(weight), (n, n)).coalesce()
-    weighted = torch.sparse_coo_tensor(edges, weight, (n, n)).coalesce()
-    size = max(1, PAIR_BLOCK // max(n, 1))
-    rows = [_count_block(block, one, weighted) for block in pairs.split(size, dim=1)]
-    return torch.cat(rows) if rows else weight.new_zeros(0, 6)
 
+    def spread(x: Tensor) -> Tensor:
+        """For each pair and node, the sum of the numbers of the neighbours of the node."""
+        total = x.new_zeros(n, len(x))
+        return total.index_add(0, graph.target, x.t()[graph.source]).t()
 
-def _count_block(pairs: Tensor, one: Tensor, weighted: Tensor) -> Tensor:
-    i, j = pairs
-    at = torch.arange(len(i), device=i.device)
-    degree = torch.sparse.sum(one, 1).to_dense()
-    strength = torch.sparse.sum(weighted, 1).to_dense().clamp_min(torch.finfo(one.dtype).tiny)
+    def rows(value: Tensor) -> list[Tensor]:
+        """The numbers of the edges of both ends, without the edge between the two themselves."""
+        found = []
+        for end, other in (pairs, pairs.flip(0)):
+            # The place of a node among the ends of this block: each has a row of its own.
+            alone, place = torch.unique(end, return_inverse=True)
+            number = torch.full((n,), -1, device=end.device).index_put((alone,), at[: len(alone)])
+            kept = number[graph.target] >= 0
+            dense = value.new_zeros(len(alone), n)
+            dense[number[graph.target[kept]], graph.source[kept]] = value[kept]
+            dense = dense[place]
+            dense[at, other] = 0
+            found.append(dense)
+        return found
 
-    def row(matrix: Tensor, end: Tensor, other: Tensor) -> Tensor:
-        dense = matrix.index_select(0, end).to_dense()
-        dense[at, other] = 0  # the edge between the two themselves
-        return dense
-
-    from_i, from_j = row(one, i, j), row(one, j, i)
+    one = torch.ones_like(weight)
+    degree = one.new_zeros(n).index_add(0, graph.target, one)
+    strength = one.new_zeros(n).index_add(0, graph.target, weight)
+    strength = strength.clamp_min(torch.finfo(one.dtype).tiny)
+    from_i, from_j = rows(one)
     both = from_i * from_j
-    share = 0.5 * (row(weighted, i, j) + row(weighted, j, i)) / strength
-    inner = from_i.clone()
-    inner[at, j] = 0
-    root = degree.clamp_min(1).rsqrt()
+    share = sum(rows(weight)) / (2 * strength)
     counts = [both.sum(1), (both / degree.clamp_min(2).log()).sum(1), (both * share).sum(1)]
+    root = degree.clamp_min(1).rsqrt()
     for scale in (torch.ones_like(root), root):
-        # Paths i-u-v-j; v is neither i nor j, nor is u.
-        ends = from_j * scale
-        ends[at, i] = 0
-        counts.append((torch.sparse.mm(one, (inner * scale).t()).t() * ends).sum(1))
-    return torch.stack([*counts, _distances(i, j, from_i, from_j, one)], dim=1)
+        inner, ends = from_i * scale, from_j * scale  # paths i-u-v-j; u and v are not i or j
+        counts.append((spread(inner) * ends).sum(1))
+    out, into = rows((direction & 1).to(one)), rows((direction >> 1).to(one))
+    ways = (out[0] * into[1], into[0] * out[1], out[0] * out[1], into[0] * into[1])
+    distance = _distances(pairs, from_i, from_j > 0, spread)
+    return torch.stack([*counts, distance, *(way.sum(1) for way in ways)], dim=1)
 
 
-def _distances(i: Tensor, j: Tensor, from_i: Tensor, from_j: Tensor, one: Tensor) -> Tensor:
+def _distances(
+    pairs: Tensor, first: Tensor, last: Tensor, spread: Callable[[Tensor], Tensor]
+) -> Tensor:
     """Lengths of shortest paths up to ``FARTHEST`` that do not take the edge of the pair."""
-    at = torch.arange(len(i), device=i.device)
-    reached = from_i.clone()
-    found = torch.zeros(len(i), dtype=one.dtype, device=i.device)
-    last = from_j > 0
+    reached, found = first, first.new_zeros(len(first))
     for length in range(2, FARTHEST + 1):
         arrived = (reached * last).sum(1) > 0
         found = torch.where((found == 0) & arrived, float(length), found)
-        blocked = reached.clone()
-        blocked[at, i] = 0  # a walk through i or j would be no shortest path
-        blocked[at, j] = 0
-        reached = ((reached + torch.sparse.mm(one, blocked.t()).t()) > 0).to(one.dtype)
+        # A walk that comes back to i or j would be no shortest path.
+        reached = ((reached + spread(reached)) > 0).to(first).scatter(1, pairs.t(), 0.0)
     return found
 
 

@@ -2,26 +2,76 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
 from hgcn import kernels
-from hgcn.data.pairs import distinct, pairs_at
+from hgcn.data.pairs import distinct, find, keys, pairs_at
 from hgcn.errors import GraphError
 
 FARTHEST = 8
+"""Distance up to which it is a fact."""
 HIDDEN = 32
-FACTS = 9 + FARTHEST - 1
-"""Number of facts of a pair: counts, degrees, and one for each distance from 2."""
+FACTS = 9 + (FARTHEST - 1) + 8
+"""Number of facts of a pair: counts and degrees, one for each distance from 2, directions."""
+
+
+class Shown(NamedTuple):
+    """Visible edges, each in the rows of both its nodes.
+
+    Attributes:
+        graph: the edges in both directions, without self-loops, neighbours in order.
+        weight: the mean weight of both directions, in the order of ``graph``, float64.
+        direction: which directions there are (:func:`hgcn.kernels.pair_counts`), in the same order.
+    """
+
+    graph: kernels.Neighbourhoods
+    weight: Tensor
+    direction: Tensor
+
+
+def both_ways(edge_index: Tensor, edge_weight: Tensor | None, n: int) -> Shown:
+    """Edges as :func:`hgcn.kernels.pair_counts` takes them."""
+    source, target = edge_index
+    graph = _rows(edge_index, n)
+    # An undirected graph is usually given in order, which is then the order of its rows too.
+    if torch.equal(graph.target, source) and torch.equal(graph.source, target):
+        if not bool((source == target).any()) and bool((keys(edge_index, n).diff() > 0).all()):
+            weight = graph.weights(edge_weight, torch.float64)
+            if edge_weight is not None:
+                weight = 0.5 * (weight + edge_weight)
+            return Shown(graph, weight, torch.full_like(target, 3, dtype=torch.int8))
+    proper = source != target
+    given = keys(edge_index[:, proper], n)
+    back = keys(edge_index.flip(0)[:, proper], n)
+    known = distinct(torch.cat((given, back)))
+    graph = _rows(pairs_at(known, n).flip(0), n)  # rows are in the order of the keys
+    there, reverse = torch.searchsorted(known, given), torch.searchsorted(known, back)
+    direction = torch.zeros(len(known), dtype=torch.int8, device=known.device)
+    direction[there] += 1
+    direction[reverse] += 2
+    weight = graph.weights(None, torch.float64)
+    if edge_weight is not None:
+        half = 0.5 * edge_weight[proper].double()
+        weight = torch.zeros_like(weight).index_add(0, there, half).index_add(0, reverse, half)
+    return Shown(graph, weight, direction)
+
+
+def _rows(edge_index: Tensor, n: int) -> kernels.Neighbourhoods:
+    return kernels.neighbourhoods(edge_index, num_sources=n, num_targets=n, add_self_loops=False)
 
 
 def pair_facts(pairs: Tensor, edge_index: Tensor, edge_weight: Tensor | None, n: int) -> Tensor:
     """Facts of pairs of nodes ``[M, FACTS]``, all zero where two nodes have nothing in common.
 
-    They are counted on the edges given, in both directions and without the edge between the two
-    nodes themselves: roots and logarithms of the numbers of :func:`hgcn.kernels.pair_counts`, the
-    degrees, and the distance.
+    They are counted on the edges given, without the edge between the two nodes themselves: roots
+    and logarithms of the numbers of :func:`hgcn.kernels.pair_counts`, degrees, and the distance. The
+    last eight are how much the numbers of one direction differ from those of both, in logarithms:
+    of the common neighbours, and of the degrees out of and into each node. They are zero in an
+    undirected graph.
 
     Args:
         pairs: nodes, shape ``[2, M]``.
@@ -29,42 +79,42 @@ def pair_facts(pairs: Tensor, edge_index: Tensor, edge_weight: Tensor | None, n:
         edge_weight: their weights.
         n: number of nodes.
     """
-    graph, weight = both_ways(edge_index, edge_weight, n)
-    counts = kernels.pair_counts(pairs, weight, graph)
+    shown = both_ways(edge_index, edge_weight, n)
+    counts = kernels.pair_counts(pairs, shown.weight, shown.direction, shown.graph)
     distance = counts[:, 5].long()
     linked = (distance > 0).to(counts.dtype).unsqueeze(1)
     steps = torch.arange(2, FARTHEST + 1, device=pairs.device)
-    low, high = graph.degree[pairs].double().log1p().sort(0)[0]
-    degrees = torch.stack((low + high, high - low, low), dim=1)
+    degree, parts = _degrees(pairs, shown)
+    low, high = degree.sort(0)[0]
     return torch.cat(
         (
             linked,
             counts[:, [0, 3]].log1p(),
             counts[:, [1, 2, 4]].sqrt(),
             (distance.unsqueeze(1) == steps).to(counts.dtype),
-            linked * degrees,
+            linked * torch.stack((low + high, high - low, low), dim=1),
+            counts[:, 6:].log1p() - counts[:, :1].log1p(),
+            linked * torch.cat([part - degree for part in parts]).T,
         ),
         dim=1,
     )
 
 
-def both_ways(
-    edge_index: Tensor, edge_weight: Tensor | None, n: int
-) -> tuple[kernels.Neighbourhoods, Tensor]:
-    """Edges in both directions, without self-loops, and the mean weight of both directions."""
-    source, target = edge_index
-    proper = source != target
-    key = torch.cat((source[proper] * n + target[proper], target[proper] * n + source[proper]))
-    known = distinct(key)
-    graph = kernels.neighbourhoods(
-        pairs_at(known, n), num_sources=n, num_targets=n, add_self_loops=False
-    )
-    weight = None
-    if edge_weight is not None:
-        half = 0.5 * edge_weight[proper].double()
-        place = torch.searchsorted(known, key)
-        weight = half.new_zeros(len(known)).index_add(0, place, torch.cat((half, half)))
-    return graph, graph.weights(weight, torch.float64)
+def _degrees(pairs: Tensor, shown: Shown) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """Logarithms of degrees of both ends ``[2, M]``, and of those out of and into each."""
+    graph, n = shown.graph, shown.graph.num_targets
+    at, own = find(graph.target * n + graph.source, keys(pairs, n))
+    way = torch.where(own, shown.direction[at], 0) if len(graph.target) else own.to(torch.int8)
+    logs = []
+    for every, first, second in (
+        (torch.ones_like(shown.direction), own, own),
+        (shown.direction & 1, way & 1, way >> 1),
+        (shown.direction >> 1, way >> 1, way & 1),
+    ):
+        count = torch.zeros(n, dtype=torch.float64, device=pairs.device)
+        count = count.index_add(0, graph.target, every.double())
+        logs.append((count[pairs] - torch.stack((first, second)).double()).log1p())
+    return logs[0], (logs[1], logs[2])
 
 
 class StructureTerm(nn.Module):

@@ -32,10 +32,10 @@ def untrained_scores(
         n: number of nodes.
         directed: whether ``(i, j)`` and ``(j, i)`` are two edges.
     """
-    graph, weight = both_ways(edge_index, edge_weight, n)
-    edges = torch.stack((graph.source, graph.target))
-    counts = kernels.pair_counts(pairs, weight, graph)
-    common, adamic_adar, resources, paths, _, distance = counts.unbind(1)
+    shown = both_ways(edge_index, edge_weight, n)
+    edges = torch.stack((shown.graph.source, shown.graph.target))
+    counts = kernels.pair_counts(pairs, shown.weight, shown.direction, shown.graph)
+    common, adamic_adar, resources, paths, _, distance = counts[:, :6].unbind(1)
     far = -torch.where(distance > 0, distance, FARTHEST + 1.0)
     return {
         "common_neighbours": common,

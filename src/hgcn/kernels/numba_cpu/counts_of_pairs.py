@@ -18,7 +18,7 @@ from torch import Tensor
 
 from hgcn.compiled import compiled, follow_torch
 from hgcn.kernels.numba_cpu.tensors import array
-from hgcn.kernels.rows import Doubles, Ints
+from hgcn.kernels.rows import Bytes, Doubles, Ints
 
 if TYPE_CHECKING:
     from hgcn.kernels.csr import Neighbourhoods
@@ -33,6 +33,12 @@ FARTHEST = 8
 """Distance up to which it is searched for."""
 MARKED = 512
 """Neighbours up to which a list is marked rather than searched."""
+
+
+Visible = tuple[Ints, Ints, Doubles, Doubles, Bytes]
+"""Start, neighbours, weights, for each node the sum of its weights, and directions of the edges."""
+ALONG, AGAINST = 1, 2
+"""Directions of an edge in the row of a node: to its neighbour, from its neighbour; 3 is both."""
 
 
 @compiled()
@@ -73,19 +79,22 @@ def _place(
 def _shared(
     i: int,
     j: int,
-    graph: tuple[Ints, Ints, Doubles, Doubles],
+    graph: Visible,
     marks: tuple[Ints, Ints],
     stamp: int,
     marked: bool,
     row: Doubles,
 ) -> None:
-    """Common neighbours, Adamic-Adar and resource allocation, into the first columns of a row."""
-    start, other, weight, strength = graph
+    """Common neighbours, Adamic-Adar and resource allocation, into the first columns of a row.
+
+    The last four have the common neighbours by the directions of the two edges.
+    """
+    start, other, weight, strength, direction = graph
     mark, slot = marks
     degree = start[i + 1] - start[i]
     stride = max(1.0, degree / MOST_SHARED)
     at = _draw(i, j) * stride if stride > 1 else 0.0
-    common = amount = resources = 0.0
+    common = amount = resources = through = back = met = split = 0.0
     while at < degree:
         e = start[i] + int(at)
         at += stride
@@ -97,14 +106,20 @@ def _shared(
             common += 1.0
             amount += 1.0 / math.log(max(2.0, float(start[u + 1] - start[u])))
             resources += (weight[e] + weight[place]) / (2.0 * strength[u])
+            one, two = direction[e], direction[place]
+            through += (one & ALONG) * (two >> 1)
+            back += (one >> 1) * (two & ALONG)
+            met += one & two & ALONG
+            split += (one & two) >> 1
     row[0], row[1], row[2] = stride * common, stride * amount, stride * resources
+    row[6], row[7], row[8], row[9] = stride * through, stride * back, stride * met, stride * split
 
 
 @compiled(error_model="numpy")
 def _paths(
     i: int,
     j: int,
-    graph: tuple[Ints, Ints, Doubles, Doubles],
+    graph: Visible,
     marks: tuple[Ints, Ints],
     stamp: int,
     marked: bool,
@@ -209,13 +224,14 @@ def scratch_of(n: int) -> Scratch:
 
 @compiled(error_model="numpy")
 def count_pair(
-    i: int, j: int, graph: tuple[Ints, Ints, Doubles, Doubles], scratch: Scratch, stamp: int,
+    i: int, j: int, graph: Visible, scratch: Scratch, stamp: int,
     row: Doubles,
 ) -> None:  # fmt: skip
     """Counts of one pair, into a row of zeros; the stamp must be new to the scratch."""
     start, other = graph[0], graph[1]
     mark, slot = scratch[0], scratch[1]
-    if start[i + 1] - start[i] > start[j + 1] - start[j]:
+    swapped = start[i + 1] - start[i] > start[j + 1] - start[j]
+    if swapped:
         i, j = j, i
     marked = start[j + 1] - start[j] <= MARKED
     if marked:
@@ -223,6 +239,8 @@ def count_pair(
             mark[other[e]] = stamp
             slot[other[e]] = e
     _shared(i, j, graph, (mark, slot), stamp, marked, row)
+    if swapped:
+        row[6], row[7] = row[7], row[6]
     _paths(i, j, graph, (mark, slot), stamp, marked, row)
     if row[0] > 0:
         row[5] = 2.0
@@ -235,16 +253,15 @@ def count_pair(
 
 @compiled(error_model="numpy", parallel=True)
 def count_pairs(
-    pairs: Ints, graph: tuple[Ints, Ints, Doubles, Doubles], bounds: Ints, out: Doubles
+    pairs: Ints, graph: Visible, bounds: Ints, out: Doubles
 ) -> None:
     """Counts of each pair, into the columns of ``COLUMNS``.
 
     Args:
         pairs: nodes, ``[2, M]``.
-        graph: start, other ends, weights and, for each node, the sum of its weights; neighbours of
-            a node are sorted, and each edge is there in both directions.
+        graph: the visible edges, each in the rows of both its nodes; neighbours are sorted.
         bounds: positions that divide the pairs into chunks.
-        out: ``[M, 6]``, zeros.
+        out: ``[M, 10]``, zeros.
     """
     for chunk in prange(len(bounds) - 1):
         scratch = scratch_of(graph[0].shape[0] - 1)
@@ -252,18 +269,19 @@ def count_pairs(
             count_pair(pairs[0, m], pairs[1, m], graph, scratch, m, out[m])
 
 
-def counts(pairs: Tensor, weight: Tensor, graph: Neighbourhoods) -> Tensor:
-    """The counts of pairs ``[2, M]`` as a tensor ``[M, 6]`` of float64."""
-    start, other, strength = graph.by_target.start, graph.by_target.other, _strength(weight, graph)
-    out = torch.zeros(pairs.shape[1], 6, dtype=torch.float64)
+def counts(pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoods) -> Tensor:
+    """The counts of pairs ``[2, M]`` as a tensor ``[M, 10]`` of float64."""
+    out = torch.zeros(pairs.shape[1], 10, dtype=torch.float64)
     chunks = min(16, 1 + pairs.shape[1] // 1024)
     bounds = np.linspace(0, pairs.shape[1], chunks + 1).astype(np.int64)
     follow_torch()
-    count_pairs(array(pairs), (start, other, array(weight), strength), bounds, out.numpy())
+    count_pairs(array(pairs), visible(weight, direction, graph), bounds, out.numpy())
     return out
 
 
-def _strength(weight: Tensor, graph: Neighbourhoods) -> Doubles:
-    """The sum of the weights of the edges of each node."""
-    total = np.bincount(graph.target.numpy(), array(weight), graph.num_targets)
-    return np.maximum(total, np.finfo(np.float64).tiny)
+def visible(weight: Tensor, direction: Tensor, graph: Neighbourhoods) -> Visible:
+    """The edges in the form that :func:`count_pair` takes."""
+    strength = np.bincount(graph.target.numpy(), array(weight), graph.num_targets)
+    strength = np.maximum(strength, np.finfo(np.float64).tiny)
+    rows = graph.by_target
+    return rows.start, rows.other, array(weight), strength, array(direction)
