@@ -8,6 +8,7 @@ from hgcn.data.features import degree_features
 from hgcn.data.sparse import as_features
 from hgcn.data.splits import NodeSplit
 from hgcn.errors import ConfigError
+from hgcn.nn.structure import pair_facts
 from hgcn.training.links import LinkTask
 from hgcn.training.nodes import NodeTask, disagreement
 from hgcn.training.problem import Problem, choose
@@ -27,9 +28,9 @@ def make(graph, **settings):
         seen.append({"x": x, "edges": edge_index, "weight": edge_weight})
         return encode(x, edge_index, edge_weight)
 
-    def spy_links(z, pairs):
-        seen[-1]["pairs"] = pairs
-        return links(z, pairs)
+    def spy_links(z, pairs, facts=None):
+        seen[-1] |= {"pairs": pairs, "facts": facts}
+        return links(z, pairs, facts)
 
     task.predictor.encode, task.predictor.links = spy_encode, spy_links
     return task, seen
@@ -102,7 +103,7 @@ def test_in_a_directed_graph_both_ways_are_hidden_together():
 
 
 def test_the_link_loss_is_the_cross_entropy_of_the_fermi_dirac_decoder():
-    task, seen = make(tree(), task="link")
+    task, seen = make(tree(), task="link", structure=False)
     loss = step_loss(task, 1, generator())
     pairs = seen[0]["pairs"]
     z = task.predictor.encoder.encode(task.x, seen[0]["edges"], None)
@@ -111,6 +112,28 @@ def test_the_link_loss_is_the_cross_entropy_of_the_fermi_dirac_decoder():
     half = pairs.shape[1] // 2
     expected = -p[:half].log().mean() - (1 - p[half:]).log().mean()
     torch.testing.assert_close(loss, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("graph", [tree(), tree(directed=True), forest((20,) * 8)])
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_structure_is_counted_on_the_edges_that_a_step_shows(graph, share):
+    task, seen = make(graph, task="link", hidden_share=share)
+    step_loss(task, 1, generator())
+    step = seen[0]
+    expected = pair_facts(step["pairs"], step["edges"], step["weight"], len(step["x"]))
+    torch.testing.assert_close(step["facts"], expected.float())
+    whole = graph.edge_index if task._numbers["train"] is None else task._inputs["train"].edge_index
+    counted = pair_facts(step["pairs"], whole, None, len(step["x"])).float()
+    assert torch.equal(step["facts"], counted) == (whole.shape == step["edges"].shape)
+
+
+def test_structure_of_a_part_is_counted_on_the_edges_that_it_shows():
+    task, seen = make(tree(), task="link")
+    for part in ("val", "test"):
+        task.outputs(part)
+        messages = getattr(task.parts, part).messages
+        expected = pair_facts(seen[-1]["pairs"], messages, None, 90)
+        torch.testing.assert_close(seen[-1]["facts"], expected.float())
 
 
 def test_validation_and_test_edges_carry_no_messages():
