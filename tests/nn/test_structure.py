@@ -75,9 +75,7 @@ def test_the_order_of_edges_does_not_change_facts(weighted):
 def test_self_loops_and_repeated_edges_do_not_count():
     more = torch.cat((PATH, torch.tensor([[1, 2, 0], [1, 2, 1]])), dim=1)
     pairs = torch.combinations(torch.arange(10)).T
-    torch.testing.assert_close(
-        pair_facts(pairs, more, None, 10), pair_facts(pairs, PATH, None, 10)
-    )
+    torch.testing.assert_close(pair_facts(pairs, more, None, 10), pair_facts(pairs, PATH, None, 10))
     assert both_ways(more, None, 10).graph.degree.tolist() == [1, *[2] * 8, 1]
 
 

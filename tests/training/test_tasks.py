@@ -279,3 +279,29 @@ def test_numbers_that_are_not_finite_have_no_score():
         with torch.no_grad():
             next(task.predictor.encoder.parameters()).fill_(float("nan"))
         assert task.score("val") != task.score("val")
+
+
+def settled(graph, **settings):
+    return choose(graph, Config(**settings))
+
+
+def test_settings_left_open_depend_on_what_there_is():
+    links = settled(tree(), task="link")
+    assert (links.structure, links.root_weight, links.trainable_decoder) == (True, True, True)
+    plain = settled(tree(), task="link", structure=False)
+    assert (plain.structure, plain.root_weight, plain.trainable_decoder) == (False, False, False)
+    assert (links.hidden_share, plain.hidden_share) == (0.1, 0.3)
+    nodes = settled(tree(), task="node")
+    assert (nodes.structure, nodes.root_weight, nodes.hidden_share) == (False, False, 0.3)
+    assert settled(tree(), task="link", model="gcn").root_weight is None  # gcn has none
+
+
+def test_settings_that_are_given_stay():
+    given = {"hidden_share": 0.0, "trainable_decoder": False, "root_weight": False}
+    kept = settled(tree(), task="link", **given)
+    assert {name: getattr(kept, name) for name in given} == given
+
+
+def test_classes_have_no_structural_term():
+    with pytest.raises(ConfigError, match="`structure` with links only"):
+        settled(tree(), task="node", structure=True)

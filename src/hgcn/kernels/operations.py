@@ -143,9 +143,7 @@ PAIR_COUNTS = (
 """The columns of :func:`pair_counts`."""
 
 
-def pair_counts(
-    pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoods
-) -> Tensor:
+def pair_counts(pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoods) -> Tensor:
     """Counts of what pairs of nodes have in common, the edge between the two left out.
 
     - ``common``: number of common neighbours;

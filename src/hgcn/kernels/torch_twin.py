@@ -81,9 +81,7 @@ FARTHEST = 8
 """Distance up to which it is searched for."""
 
 
-def pair_counts(
-    pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoods
-) -> Tensor:
+def pair_counts(pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoods) -> Tensor:
     """Counts of what pairs have in common, with a row in memory for each end of a pair."""
     size = max(1, PAIR_BLOCK // max(graph.num_targets, 1))
     blocks = pairs.split(size, dim=1) if pairs.shape[1] else []
@@ -91,9 +89,7 @@ def pair_counts(
     return torch.cat(rows) if rows else weight.new_zeros(0, 10)
 
 
-def _count_block(
-    pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoods
-) -> Tensor:
+def _count_block(pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoods) -> Tensor:
     at = torch.arange(pairs.shape[1], device=pairs.device)
     n = graph.num_targets
 

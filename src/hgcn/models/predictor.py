@@ -49,12 +49,12 @@ class Predictor(nn.Module):
     ) -> None:
         super().__init__()
         self.num_classes = num_classes
-        self.feature_dropout = config.feature_dropout
+        self.feature_dropout = config.feature_dropout or 0.0
         options = {
             name: value for name in MODEL_OPTIONS if (value := getattr(config, name)) is not None
         }
         self.encoder = build(config.model, in_channels, config.dim, num_nodes=num_nodes, **options)
-        self.decoder = FermiDirac(config.r, config.t, trainable=config.trainable_decoder)
+        self.decoder = FermiDirac(config.r, config.t, trainable=bool(config.trainable_decoder))
         self.classifier: nn.Module | None = None
         if num_classes:
             kind = CLASSIFIERS.find(config.classifier)

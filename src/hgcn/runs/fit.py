@@ -92,7 +92,8 @@ def resume(
     if data is None and config.source is None:
         raise RunError("Expected `data`: the run was started on a graph held in memory.")
     graph = load_graph(config, data, **options)
-    name = preset(config.source, {"task": config.task, "model": config.model})[0]
+    asked = {name: getattr(config, name) for name in ("task", "model", "structure")}
+    name = preset(config.source, asked)[0]
     problem = Problem(graph, config)
     return run_problem(problem, folder=folder, on_epoch=on_epoch, preset_name=name)
 
@@ -121,7 +122,7 @@ def settle(source: str | None, given: Mapping[str, Any]) -> tuple[Config, str]:
     name, base = preset(source, given)
     merged = {**base, **{k: v for k, v in given.items() if v is not None}}
     merged["source"] = source
-    if name:  # presets were chosen without the structural term
+    if name:  # other presets were chosen without the structural term
         merged.setdefault("structure", False)
     return Config(**merged), name
 

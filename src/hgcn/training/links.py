@@ -81,6 +81,13 @@ class LinkTask(Task):
         return "roc_auc"
 
     @classmethod
+    def defaults(cls, graph: Graph, config: Config) -> Mapping[str, Any]:
+        """Few hidden edges, so that what two nodes have in common is what the test will show."""
+        if not config.structure:
+            return {}
+        return {"hidden_share": 0.1, "trainable_decoder": True, "root_weight": True}
+
+    @classmethod
     def split(cls, graph: Graph, config: Config) -> LinkSplit:
         """Edges for training, validation and test."""
         return split_links(
@@ -158,10 +165,11 @@ class LinkTask(Task):
     def batches(self, epoch: int, generator: torch.Generator) -> Iterator[LinkBatch]:
         """One batch: some of the training edges, hidden from messages, and random other pairs."""
         config, positives = self.config, self._pairs["train"][0]
+        share = config.hidden_share or 0.0
         seen = self._inputs["train"]
-        if config.hidden_share:
+        if share:
             units = int(self._unit_of_positive.max()) + 1
-            hidden = torch.rand(units, generator=generator) < config.hidden_share
+            hidden = torch.rand(units, generator=generator) < share
             if not hidden.any():
                 hidden[int(torch.randint(units, (), generator=generator))] = True
             hidden = hidden.to(self.device)

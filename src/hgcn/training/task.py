@@ -114,6 +114,11 @@ class Task(ABC):
         """The score that picks the best epoch, unless another one is asked for."""
 
     @classmethod
+    def defaults(cls, graph: Graph, config: Config) -> Mapping[str, Any]:
+        """Values of settings that were left open, by what the graph has; by default none."""
+        return {}
+
+    @classmethod
     @abstractmethod
     def split(cls, graph: Graph, config: Config) -> Any:
         """Training, validation and test parts, as the settings ask for them."""

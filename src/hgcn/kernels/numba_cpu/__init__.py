@@ -93,8 +93,6 @@ def dropout(values: Tensor, p: float) -> Any:
     return drop_at_random(values, p)
 
 
-def pair_counts(
-    pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoods
-) -> Any:
+def pair_counts(pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoods) -> Any:
     """Counts of what pairs have in common, with bounded work for each."""
     return counts(pairs, weight, direction, graph)

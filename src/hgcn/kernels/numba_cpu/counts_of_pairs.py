@@ -252,9 +252,7 @@ def count_pair(
 
 
 @compiled(error_model="numpy", parallel=True)
-def count_pairs(
-    pairs: Ints, graph: Visible, bounds: Ints, out: Doubles
-) -> None:
+def count_pairs(pairs: Ints, graph: Visible, bounds: Ints, out: Doubles) -> None:
     """Counts of each pair, into the columns of ``COLUMNS``.
 
     Args:
