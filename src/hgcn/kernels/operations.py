@@ -137,8 +137,8 @@ def attention(
 
 
 PAIR_COUNTS = (
-    "common", "adamic_adar", "resources", "paths", "normalised_paths", "distance", "through", "back",
-    "met", "split",
+    "common", "adamic_adar", "resources", "paths", "normalised_paths", "distance", "through",
+    "back", "met", "split",
 )  # fmt: skip
 """The columns of :func:`pair_counts`."""
 
@@ -163,8 +163,8 @@ def pair_counts(pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbo
     Args:
         pairs: nodes, shape ``[2, M]``.
         weight: one number for each edge, shape ``[E]``, float64.
-        direction: that of each edge, for the node in whose row it is: 1 if it goes to the neighbour,
-            2 if it comes from there, 3 for both; shape ``[E]``, int8.
+        direction: that of each edge, for the node in whose row it is: 1 if it goes to the
+            neighbour, 2 if it comes from there, 3 for both; shape ``[E]``, int8.
         graph: the edges, each in both directions, without self-loops, the neighbours of a node in
             order.
 

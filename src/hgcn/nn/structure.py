@@ -38,12 +38,13 @@ def both_ways(edge_index: Tensor, edge_weight: Tensor | None, n: int) -> Shown:
     source, target = edge_index
     graph = _rows(edge_index, n)
     # An undirected graph is usually given in order, which is then the order of its rows too.
-    if torch.equal(graph.target, source) and torch.equal(graph.source, target):
-        if not bool((source == target).any()) and bool((keys(edge_index, n).diff() > 0).all()):
-            weight = graph.weights(edge_weight, torch.float64)
-            if edge_weight is not None:
-                weight = 0.5 * (weight + edge_weight)
-            return Shown(graph, weight, torch.full_like(target, 3, dtype=torch.int8))
+    symmetric = torch.equal(graph.target, source) and torch.equal(graph.source, target)
+    distinct_edges = symmetric and bool((keys(edge_index, n).diff() > 0).all())
+    if distinct_edges and not bool((source == target).any()):
+        weight = graph.weights(edge_weight, torch.float64)
+        if edge_weight is not None:
+            weight = 0.5 * (weight + edge_weight)
+        return Shown(graph, weight, torch.full_like(target, 3, dtype=torch.int8))
     proper = source != target
     given = keys(edge_index[:, proper], n)
     back = keys(edge_index.flip(0)[:, proper], n)
@@ -68,10 +69,10 @@ def pair_facts(pairs: Tensor, edge_index: Tensor, edge_weight: Tensor | None, n:
     """Facts of pairs of nodes ``[M, FACTS]``, all zero where two nodes have nothing in common.
 
     They are counted on the edges given, without the edge between the two nodes themselves: roots
-    and logarithms of the numbers of :func:`hgcn.kernels.pair_counts`, degrees, and the distance. The
-    last eight are how much the numbers of one direction differ from those of both, in logarithms:
-    of the common neighbours, and of the degrees out of and into each node. They are zero in an
-    undirected graph.
+    and logarithms of the numbers of :func:`hgcn.kernels.pair_counts`, degrees, and the distance.
+    The last eight are how much the numbers of one direction differ from those of both, in
+    logarithms: of the common neighbours, and of the degrees out of and into each node. They are
+    zero in an undirected graph.
 
     Args:
         pairs: nodes, shape ``[2, M]``.

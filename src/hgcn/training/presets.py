@@ -13,7 +13,6 @@ from hgcn.data.datasets import DATASETS
 from hgcn.errors import ConfigError
 from hgcn.names import TASKS
 
-
 STRUCTURE = "-structure"
 """What the name of a section ends with whose settings were chosen with the structural term."""
 
@@ -28,8 +27,7 @@ def preset(source: object, settings: Mapping[str, Any]) -> tuple[str, dict[str, 
 
     Args:
         source: the source of the graph. Only names of data sets have presets.
-        settings: the given settings, perhaps ``task``, ``model``, ``structure`` and ``epochs`` among
-            them.
+        settings: the given settings, such as ``task``, ``model``, ``structure`` and ``epochs``.
     """
     check_names(settings)
     model = settings.get("model", "hgcn")

@@ -2,8 +2,8 @@
 
 The edge between the two nodes themselves is left out. Work on a pair is bounded: where two nodes
 have more than ``MOST_SHARED`` neighbours or ``MOST_PATHS`` ways of two steps, an even sample of
-them is looked at, which starts at a place drawn for each pair, and counts are scaled up. A mean over
-such draws is the exact count.
+them is looked at, which starts at a place drawn for each pair, and counts are scaled up. A mean
+over such draws is the exact count.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ def _shared(
         e = start[i] + int(at)
         at += stride
         u = other[e]
-        if u == i or u == j:
+        if u in (i, j):
             continue
         place = _place(u, j, start, other, mark, slot, stamp, marked)
         if place >= 0:
@@ -145,13 +145,13 @@ def _paths(
         u = other[start[i] + int(at)]
         at += thin
         width = start[u + 1] - start[u]
-        if u == i or u == j:
+        if u in (i, j):
             offset = offset + stride * math.ceil(max(0.0, width - offset) / stride) - width
             continue
         while offset < width:
             v = other[start[u] + int(offset)]
             offset += stride
-            if v == i or v == j or v == u:
+            if v in (i, j, u):
                 continue
             if _place(v, j, start, other, mark, slot, stamp, marked) >= 0:
                 paths += 1.0
