@@ -84,7 +84,7 @@ FARTHEST = 8
 def pair_counts(pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoods) -> Tensor:
     """Counts of what pairs have in common, with a row in memory for each end of a pair."""
     size = max(1, PAIR_BLOCK // max(graph.num_targets, 1))
-    blocks = pairs.split(size, dim=1) if pairs.shape[1] else []
+    blocks = torch.split(pairs, size, dim=1) if pairs.shape[1] else []
     rows = [_count_block(block, weight, direction, graph) for block in blocks]
     return torch.cat(rows) if rows else weight.new_zeros(0, 10)
 

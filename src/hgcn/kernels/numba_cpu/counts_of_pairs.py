@@ -279,7 +279,7 @@ def counts(pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoo
 
 def visible(weight: Tensor, direction: Tensor, graph: Neighbourhoods) -> Visible:
     """The edges in the form that :func:`count_pair` takes."""
-    strength = np.bincount(graph.target.numpy(), array(weight), graph.num_targets)
-    strength = np.maximum(strength, np.finfo(np.float64).tiny)
+    total = np.bincount(graph.target.numpy(), array(weight), graph.num_targets)
+    strength: Doubles = np.maximum(total, np.finfo(np.float64).tiny)
     rows = graph.by_target
     return rows.start, rows.other, array(weight), strength, array(direction)
