@@ -294,6 +294,11 @@ def test_settings_left_open_depend_on_what_there_is():
     nodes = settled(tree(), task="node")
     assert (nodes.structure, nodes.root_weight, nodes.hidden_share) == (False, False, 0.3)
     assert settled(tree(), task="link", model="gcn").root_weight is None  # gcn has none
+    words = tree(x=as_features(csr_matrix(torch.eye(90).numpy())))
+    for graph, expected in ((tree(), (0.0, 0.0)), (words, (0.5, 0.2))):
+        config = settled(graph, task="link")
+        assert (config.feature_dropout, config.dropout) == expected
+    assert settled(words, task="node").feature_dropout == 0
 
 
 def test_settings_that_are_given_stay():
