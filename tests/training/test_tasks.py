@@ -295,9 +295,9 @@ def test_settings_left_open_depend_on_what_there_is():
     assert (nodes.structure, nodes.root_weight, nodes.hidden_share) == (False, False, 0.3)
     assert settled(tree(), task="link", model="gcn").root_weight is None  # gcn has none
     words = tree(x=as_features(csr_matrix(torch.eye(90).numpy())))
-    for graph, expected in ((tree(), (0.0, 0.0)), (words, (0.5, 0.2))):
+    for graph, expected in ((tree(), (0.0, 0.0, 2)), (words, (0.5, 0.2, 1))):
         config = settled(graph, task="link")
-        assert (config.feature_dropout, config.dropout) == expected
+        assert (config.feature_dropout, config.dropout, config.layers) == expected
     assert settled(words, task="node").feature_dropout == 0
 
 

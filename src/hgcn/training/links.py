@@ -90,7 +90,10 @@ class LinkTask(Task):
             "hidden_share": 0.1, "trainable_decoder": True, "root_weight": True
         }  # fmt: skip
         if graph.x is not None and graph.x.layout == torch.sparse_csr:  # words, easily memorised
-            found |= {"feature_dropout": 0.5, "dropout": 0.2}
+            found |= {
+                "feature_dropout": 0.5, "dropout": 0.2, "layers": 1, "root_weight": False,
+                "attention": False, "aggregation": "origin",
+            }  # fmt: skip
         return found
 
     @classmethod
