@@ -138,11 +138,13 @@ def test_absurd_settings_are_one_line_that_names_them(hgcn, tmp_path, words):
     assert not (tmp_path / "run").exists()
 
 
-def test_a_time_between_checkpoints_that_is_none_is_refused(hgcn, monkeypatch):
+@pytest.mark.parametrize("more", [(), ("--seeds", "2")])
+def test_a_time_between_checkpoints_that_is_none_is_refused(hgcn, tmp_path, monkeypatch, more):
     monkeypatch.setenv("HGCN_CHECKPOINT_SECONDS", "abc")
-    code, _, err = hgcn(*TRAIN, "--epochs", "2", "--out", "run")
+    code, _, err = hgcn(*TRAIN, "--epochs", "2", "--out", "run", *more)
     assert code == 2
     assert err.startswith("hgcn: Expected HGCN_CHECKPOINT_SECONDS to be a number of seconds")
+    assert not (tmp_path / "run").exists()
 
 
 def test_edges_come_from_standard_input(hgcn, tmp_path, monkeypatch):

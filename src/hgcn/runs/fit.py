@@ -156,9 +156,9 @@ def run_problem(
             # Only now: settings that no network can be built from leave no folder behind.
             checkpoint = None
             if folder is not None:
+                checkpoint = Checkpoint(folder, problem)
                 held.enter_context(run_folder.claimed(folder, problem.config))
                 run_folder.check_unfinished(folder, problem.config)
-                checkpoint = Checkpoint(folder, problem)
             state = train(
                 task,
                 on_epoch=on_epoch,

@@ -16,6 +16,7 @@ from hgcn.config import Config
 from hgcn.cores import count_cores
 from hgcn.errors import ConfigError, HGCNError, RunError
 from hgcn.locks import locked_or
+from hgcn.runs.checkpoint import checkpoint_seconds
 from hgcn.runs.fit import fit, resume, settle
 from hgcn.runs.folder import CONFIG, ENVIRONMENT, LOCK, METRICS, PAGE, load_run
 from hgcn.runs.run import Run
@@ -88,6 +89,7 @@ def fit_seeds(
     if not 1 <= seeds <= MOST_SEEDS:
         raise ConfigError(f"Expected `seeds` to be in 1..{MOST_SEEDS}, got {seeds}.")
     # Settings and data that are wrong are refused here, before any process is started.
+    checkpoint_seconds()
     wanted, _ = settle(source, settings)
     graph = load_graph(wanted)
     choose(graph, wanted)
