@@ -18,7 +18,7 @@ from hgcn.errors import ConfigError, HGCNError, RunError
 from hgcn.locks import locked_or
 from hgcn.runs.checkpoint import checkpoint_seconds
 from hgcn.runs.fit import fit, resume, settle
-from hgcn.runs.folder import CONFIG, ENVIRONMENT, LOCK, METRICS, PAGE, load_run
+from hgcn.runs.folder import CONFIG, ENVIRONMENT, LOCK, METRICS, PAGE, load_run, seed_folders
 from hgcn.runs.run import Run
 from hgcn.runs.workers import Job, work
 from hgcn.settings import Settings
@@ -137,7 +137,7 @@ def read_plan(path: Path) -> dict[str, Any]:
 
 def finished_seeds(path: Path) -> tuple[list[Run], int]:
     """The finished runs of a folder of seeds, and how many there are to be."""
-    found = sorted(path.glob("seed-*"), key=lambda one: (len(one.name), one.name))
+    found = seed_folders(path)
     total = read_plan(path)["seeds"] if holds_seeds(path) else len(found)
     runs = [load_run(one) for one in found if (one / ENVIRONMENT).exists()]
     if not runs:
@@ -174,7 +174,7 @@ def _plan(config: Config, seeds: int, data: str) -> dict[str, Any]:
 
 def _agree(folder: Path, plan: dict[str, Any]) -> None:
     """Write down what the seeds are trained with; refuse what differs from those that are there."""
-    begun = any((one / CONFIG).exists() for one in folder.glob("seed-*"))
+    begun = any((one / CONFIG).exists() for one in seed_folders(folder))
     if begun and not holds_seeds(folder):
         raise RunError(
             f"Expected a new folder, but {folder} holds runs of unknown settings. Choose another."
