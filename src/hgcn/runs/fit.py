@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Unpack
 
+from hgcn import files
 from hgcn.compiled import fixed_order
 from hgcn.config import Config, check_names, read_toml
 from hgcn.errors import RunError
@@ -54,7 +55,7 @@ def fit(
         ['accuracy', 'f1', 'f1_macro']
     """
     folder = None if out is None else Path(out)
-    if folder is not None and (folder / run_folder.CONFIG).exists():
+    if folder is not None and files.exists(folder / run_folder.CONFIG):
         raise RunError(
             f"Expected a new folder, but {folder} holds a run already. Choose another one, or go "
             "on with an unfinished run by `resume`."
@@ -83,9 +84,9 @@ def resume(
         options: features, labels, a split and the like that were held in memory, too.
     """
     folder = Path(path)
-    if (folder / run_folder.ENVIRONMENT).exists():
+    if files.exists(folder / run_folder.ENVIRONMENT):
         return _finish_page(folder, data)
-    if not (folder / run_folder.CONFIG).is_file():
+    if not files.exists(folder / run_folder.CONFIG):
         raise RunError(f"Expected a run folder to resume, but {folder} has no config.toml.")
     config = Config(**read_toml(folder / run_folder.CONFIG))
     if data is None and config.source is None:

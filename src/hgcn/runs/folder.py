@@ -98,7 +98,7 @@ def save(run: Run, path: str | Path) -> Path:
 def load_run(path: str | Path) -> Run:
     """Read a run folder; a truncated, changed or foreign one is refused."""
     path = Path(path)
-    if not path.is_dir():
+    if not (files.exists(path) and path.is_dir()):
         raise RunError(f"Expected a run folder, but there is none at {path}.")
     if not (path / ENVIRONMENT).is_file():
         raise RunError(f"Expected a finished run in {path}, got {_instead(path)}")
@@ -141,7 +141,8 @@ def _instead(path: Path) -> str:
 
 def seed_folders(path: Path) -> list[Path]:
     """The run folders in a folder of several seeds, in order."""
-    return sorted(path.glob("seed-*"), key=lambda one: (len(one.name), one.name))
+    found = path.glob("seed-*") if files.exists(path) else ()
+    return sorted(found, key=lambda one: (len(one.name), one.name))
 
 
 def _read(path: Path, environment: dict[str, Any]) -> Run:

@@ -120,7 +120,7 @@ def resume_seeds(path: str | Path, **options: Any) -> Seeds:
 
 def holds_seeds(path: Path) -> bool:
     """Whether a folder is one of several seeds."""
-    return (path / SEEDS).is_file()
+    return files.exists(path / SEEDS)
 
 
 def read_plan(path: Path) -> dict[str, Any]:
