@@ -310,15 +310,20 @@ def _complaint(setting: Field[Any], value: Any) -> str | None:
     low, high, above = facts["low"], facts["high"], facts["above"]
     bounds = []
     if low is not None:
-        bounds.append((value >= low, f"at least {low:g}"))
+        bounds.append((value >= low, f"at least {_shown(low)}"))
     if above is not None:
-        bounds.append((value > above, f"above {above:g}"))
+        bounds.append((value > above, f"above {_shown(above)}"))
     if high is not None:
-        bounds.append((value <= high, f"at most {high:g}"))
+        bounds.append((value <= high, f"at most {_shown(high)}"))
     if kind is float:
         bounds.append((abs(value) < float("inf"), "finite"))
     if kind in LARGEST and LARGEST[kind] < abs(value) < float("inf"):
-        bounds = [(False, f"between -{LARGEST[kind]:g} and {LARGEST[kind]:g}")]
+        largest = _shown(LARGEST[kind])
+        bounds = [(False, f"between -{largest} and {largest}")]
     if not all(holds for holds, _ in bounds):
         return f"Expected `{name}` to be {' and '.join(text for _, text in bounds)}, got {value!r}."
     return None
+
+
+def _shown(bound: float) -> str:
+    return str(bound) if isinstance(bound, int) else f"{bound:g}"
