@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from hgcn import cores
 from hgcn.cli import main
+from hgcn.commands._interruption import explained
 from hgcn.errors import DivergenceError
 from hgcn.runs import seeds
 from hgcn.runs.workers import Event
@@ -337,3 +339,18 @@ def test_an_interrupted_reproduction_says_how_to_go_on(hgcn, monkeypatch):
     assert err == (
         "hgcn: interrupted. Finished runs are kept in runs.jsonl. The same command goes on.\n"
     )
+
+
+def test_a_signal_within_an_import_is_heard_after_it():
+    """Python may lose an exception there."""
+    code = "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\nfor _ in range(9): pass\n"
+    importing = compile(code, "<frozen importlib._bootstrap>", "exec")
+    with pytest.raises(KeyboardInterrupt), explained(lambda: "Nothing is left."):
+        _run_and_wait(importing)
+
+
+def _run_and_wait(code):
+    exec(code, {})
+    heard = time.monotonic() + 10
+    while time.monotonic() < heard:
+        time.sleep(0.01)

@@ -100,17 +100,17 @@ def resume(
 def _finish_page(folder: Path, data: Any) -> Run:
     """A finished run that was killed before its page was written; an error if nothing is missing.
 
-    What a killed process left of the state of training goes too.
+    What a killed process left, the state of training and a lock, goes too.
     """
     finished = run_folder.load_run(folder)
     if data is not None:
         finished._kept["graph"] = load_graph(finished.config, data)
     from hgcn.runs.pictures import MOST_NODES_AT_ONCE
 
-    if (folder / run_folder.PAGE).exists() or finished.num_nodes > MOST_NODES_AT_ONCE:
-        raise RunError(f"The run in {folder} is finished: there is nothing to resume.")
     with run_folder.claimed(folder, finished.config):
         remove_checkpoint(folder)
+        if (folder / run_folder.PAGE).exists() or finished.num_nodes > MOST_NODES_AT_ONCE:
+            raise RunError(f"The run in {folder} is finished: there is nothing to resume.")
         _draw(finished, folder)
     return finished
 
