@@ -18,7 +18,7 @@ from torch_geometric.utils import to_undirected
 
 from hgcn.nn import HGCNConv
 
-NODES, CLASSES = 2_000, 8
+NODES, CLASSES, EPOCHS = 2_000, 8, 200
 
 
 def family_tree(question: str) -> Data:
@@ -64,7 +64,7 @@ def train(model: torch.nn.Module, data: Data) -> float:
     """Accuracy on the members for whom the answer was not shown."""
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01, weight_decay=5e-4)
     shown = data.train_mask
-    for _ in range(200):
+    for _ in range(EPOCHS):
         optimizer.zero_grad()
         logits = model(data.x, data.edge_index)
         functional.cross_entropy(logits[shown], data.y[shown]).backward()

@@ -1,4 +1,5 @@
 import argparse
+import os
 import tomllib
 from dataclasses import fields
 
@@ -163,3 +164,20 @@ def test_toml_that_is_nested_too_deep_is_refused(tmp_path):
     (tmp_path / "deep.toml").write_text("lr = " + "[" * 100_000)
     with pytest.raises(ConfigError, match="to be TOML"):
         read_toml(tmp_path / "deep.toml")
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "0x" + "f" * 5000, "[[-" + "9" * 5000 + "]]"])
+def test_a_number_of_thousands_of_digits_is_refused(tmp_path, number):
+    (tmp_path / "long.toml").write_text(f"seed = {number}\n")
+    with pytest.raises(ConfigError, match="numbers of at most 4,300 digits, got a longer one"):
+        read_toml(tmp_path / "long.toml")
+
+
+def test_settings_come_from_regular_files_only(tmp_path):
+    """A pipe that nobody writes to would be waited for, and a device has no end."""
+    os.mkfifo(tmp_path / "pipe.toml")
+    for path, kind in (
+        (tmp_path / "pipe.toml", "a pipe"), ("/dev/zero", "a device"), (tmp_path, "a folder"),
+    ):  # fmt: skip
+        with pytest.raises(ConfigError, match=f"Expected a regular file of settings, got {kind}"):
+            read_toml(path)

@@ -6,6 +6,7 @@ Importing this module loads nothing heavy: the command line is built from it.
 from __future__ import annotations
 
 import json
+import sys
 import tomllib
 from collections.abc import Collection, Mapping
 from dataclasses import Field, asdict, dataclass, field, fields, replace
@@ -14,6 +15,7 @@ from typing import Any, get_args, get_type_hints
 
 from hgcn import names
 from hgcn.errors import ConfigError
+from hgcn.files import kind_of
 from hgcn.text import near_miss, one_of
 
 MAX_SEED = 2**32 - 1
@@ -272,13 +274,24 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     """The settings of a TOML file."""
     path = Path(path)
     try:
-        settings = tomllib.loads(path.read_text(encoding="utf-8"))
+        kind = kind_of(path)
+        if kind is not None:
+            raise ConfigError(f"Expected a regular file of settings, got {kind} ({path}).")
+        content = path.read_bytes()
     except OSError as error:
         raise ConfigError(
             f"Expected a TOML file, but {path} cannot be read: {error.strerror}."
         ) from error
+    try:
+        settings = tomllib.loads(content.decode())
+        str(settings)  # whole numbers in base 16 may have more digits than can be written
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as error:
         raise ConfigError(f"Expected {path} to be TOML: {error}.") from error
+    except ValueError as error:
+        most = sys.get_int_max_str_digits()
+        raise ConfigError(
+            f"Expected numbers of at most {most:,} digits, got a longer one ({path})."
+        ) from error
     try:
         check_names(settings)
     except ConfigError as error:
@@ -301,15 +314,20 @@ def _complaint(setting: Field[Any], value: Any) -> str | None:
     low, high, above = facts["low"], facts["high"], facts["above"]
     bounds = []
     if low is not None:
-        bounds.append((value >= low, f"at least {low:g}"))
+        bounds.append((value >= low, f"at least {_shown(low)}"))
     if above is not None:
-        bounds.append((value > above, f"above {above:g}"))
+        bounds.append((value > above, f"above {_shown(above)}"))
     if high is not None:
-        bounds.append((value <= high, f"at most {high:g}"))
+        bounds.append((value <= high, f"at most {_shown(high)}"))
     if kind is float:
         bounds.append((abs(value) < float("inf"), "finite"))
     if kind in LARGEST and LARGEST[kind] < abs(value) < float("inf"):
-        bounds = [(False, f"between -{LARGEST[kind]:g} and {LARGEST[kind]:g}")]
+        largest = _shown(LARGEST[kind])
+        bounds = [(False, f"between -{largest} and {largest}")]
     if not all(holds for holds, _ in bounds):
         return f"Expected `{name}` to be {' and '.join(text for _, text in bounds)}, got {value!r}."
     return None
+
+
+def _shown(bound: float) -> str:
+    return str(bound) if isinstance(bound, int) else f"{bound:g}"

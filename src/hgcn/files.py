@@ -120,6 +120,11 @@ def write_table(path: Path, table: pl.DataFrame) -> None:
         write_bytes(path, buffer.getvalue())
 
 
+def exists(path: Path) -> bool:
+    """Whether there is something at a path, which may be one that no file can have."""
+    return os.path.exists(path)  # noqa: PTH110  # pathlib raises an error for a name too long
+
+
 def kind_of(path: Path) -> str | None:
     """What is at a path if it is no regular file, such as "a pipe", which may have no end."""
     mode = path.stat().st_mode

@@ -1,9 +1,11 @@
-"""Phrases of error messages."""
+"""Phrases of error messages, and names of files."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable
+from pathlib import Path
 
 
 def one_of(name: str, given: object, choices: Iterable[str], more: str = "") -> str:
@@ -23,3 +25,11 @@ def near_miss(given: object, choices: Iterable[str]) -> str:
 def count(number: int, what: str) -> str:
     """A number and its noun, as '1 node', '2 nodes' or '3 classes'."""
     return f"{number:,} {what}{'' if number == 1 else 'es' if what.endswith('s') else 's'}"
+
+
+def short_name(source: str) -> str:
+    """A name for what comes of a source, as part of the name of a file: 'edges' of 'my/edges.csv'.
+
+    Standard input, which is '-', gives 'graph'.
+    """
+    return re.sub(r"[^\w-]+", "-", Path(source).stem).strip("-") or "graph"

@@ -4,6 +4,7 @@ import io
 import os
 import subprocess
 import sys
+import time
 from importlib import import_module
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from hgcn import cores
 from hgcn.cli import main
+from hgcn.commands._interruption import explained
 from hgcn.errors import DivergenceError
 from hgcn.runs import seeds
 from hgcn.runs.workers import Event
@@ -138,11 +140,13 @@ def test_absurd_settings_are_one_line_that_names_them(hgcn, tmp_path, words):
     assert not (tmp_path / "run").exists()
 
 
-def test_a_time_between_checkpoints_that_is_none_is_refused(hgcn, monkeypatch):
+@pytest.mark.parametrize("more", [(), ("--seeds", "2")])
+def test_a_time_between_checkpoints_that_is_none_is_refused(hgcn, tmp_path, monkeypatch, more):
     monkeypatch.setenv("HGCN_CHECKPOINT_SECONDS", "abc")
-    code, _, err = hgcn(*TRAIN, "--epochs", "2", "--out", "run")
+    code, _, err = hgcn(*TRAIN, "--epochs", "2", "--out", "run", *more)
     assert code == 2
     assert err.startswith("hgcn: Expected HGCN_CHECKPOINT_SECONDS to be a number of seconds")
+    assert not (tmp_path / "run").exists()
 
 
 def test_edges_come_from_standard_input(hgcn, tmp_path, monkeypatch):
@@ -201,13 +205,19 @@ def test_interrupted_seeds_are_told_kept_and_gone_on_with(hgcn, one_process):
     code, out, err = hgcn(*SEEDS)
     assert code == 130
     assert "2 of 3 seeds, mean ± standard deviation" in out
-    assert err == (
+    # A slow machine shows progress before.
+    assert err.splitlines()[-1] == (
         "hgcn: interrupted. 2 of 3 seeds finished, kept in runs. Go on with: hgcn train --resume "
-        "runs\n"
+        "runs"
     )
     code, out, _ = hgcn("compare", "runs")
     assert code == 0
     assert "2 of 3" in out
+    for words in (["evaluate", "runs"], ["embed", "runs", "-o", "z.csv"], ["predict", "runs"],
+                  ["view", "runs"]):  # fmt: skip
+        code, out, err = hgcn(*words)
+        assert (code, out) == (2, "")
+        assert "got a folder of several seeds. Choose one of them, such as runs/seed-0" in err
     code, out, err = hgcn(*SEEDS[:-4], "--out", "runs")
     assert (code, out) == (2, "")
     assert "Expected --seeds, or another folder: runs holds several seeds." in err
@@ -329,3 +339,18 @@ def test_an_interrupted_reproduction_says_how_to_go_on(hgcn, monkeypatch):
     assert err == (
         "hgcn: interrupted. Finished runs are kept in runs.jsonl. The same command goes on.\n"
     )
+
+
+def test_a_signal_within_an_import_is_heard_after_it():
+    """Python may lose an exception there."""
+    code = "import os, signal\nos.kill(os.getpid(), signal.SIGTERM)\nfor _ in range(9): pass\n"
+    importing = compile(code, "<frozen importlib._bootstrap>", "exec")
+    with pytest.raises(KeyboardInterrupt), explained(lambda: "Nothing is left."):
+        _run_and_wait(importing)
+
+
+def _run_and_wait(code):
+    exec(code, {})
+    heard = time.monotonic() + 10
+    while time.monotonic() < heard:
+        time.sleep(0.01)

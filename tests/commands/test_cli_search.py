@@ -1,5 +1,6 @@
 """The command `hgcn search`."""
 
+import io
 import os
 import signal
 import subprocess
@@ -41,6 +42,12 @@ def test_a_search_ends_with_settings_to_train_with(graph, capsys):
     command = ["train", "--config", "searches/family-link-hgcn.toml", "--out", "run", "--quiet"]
     assert main(command) == 0
     assert Path("run/metrics.json").is_file()
+
+
+def test_a_search_on_standard_input_has_a_name(graph, capsys, monkeypatch):
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(Path(graph).read_bytes())))
+    assert main(["search", "-", "--trials", "1", "--quiet", *FAST]) == 0
+    assert capsys.readouterr().out == "searches/graph-link-hgcn.toml\n"
 
 
 def test_the_same_command_goes_on(graph, capsys, tmp_path):

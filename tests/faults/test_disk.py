@@ -75,7 +75,7 @@ def _own_disks(children, tmp_path_factory):
 @pytest.mark.usefixtures("_own_disks")
 def test_a_disk_that_is_full_or_read_only(name, case, children, tally):
     words, need = case(name).words, case(name).need
-    full = tally(f"disk full: {name}", short=2, full=25)
+    full = tally(f"disk full: {name}", short=1, full=25)
     closed = tally(f"disk read-only: {name}", short=1, full=2)
     for count in (full, closed):
         for number, draw in count:
@@ -102,7 +102,7 @@ def with_little_memory(words, more):
 def test_too_little_memory(case, children, tally):
     """Not below 256 MB: with less, polars waits without end for threads that it could not start."""
     link = case("train, links")
-    count = tally("memory limit", short=3, full=40)
+    count = tally("memory limit", short=2, full=40)
     for number, draw in count:
         more = int(2 ** draw.uniform(28, 30))
         dim, negatives = int(2 ** draw.uniform(1, 26)), 10 ** draw.uniform(0, 8)

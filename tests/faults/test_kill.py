@@ -17,7 +17,7 @@ from fault_children import COMMANDS, SEARCH, contents, later, left_alive, run
 @pytest.mark.parametrize("name", COMMANDS)
 def test_killed_at_any_moment(name, case, tally):
     calm = case(name).calm
-    count = tally(f"kill -9 {name}", short=4, full=50 if "train" in name else 100)
+    count = tally(f"kill -9 {name}", short=2, full=50 if "train" in name else 100)
     for number, draw in count:
         moment = (
             {"operation": draw.randint(1, calm.operations)}
@@ -88,7 +88,7 @@ def test_two_processes_in_one_folder(case, children, tally):
     folder = link.fresh()
     assert run(children, folder, other).told() == 0
     both = [link.expected, contents(folder)]
-    count = tally("two processes in one folder", short=3, full=30)
+    count = tally("two processes in one folder", short=2, full=30)
     for number, draw in count:
         folder = link.fresh()
         with ThreadPoolExecutor(1) as threads, count.attempt(f"try {number}"):

@@ -91,7 +91,7 @@ def train(item):
 
 
 def test_wild_trainings(children, tally, tmp_path):
-    count = tally("wild trainings", short=12, full=200)
+    count = tally("wild trainings", short=8, full=200)
     items = [
         (wild(draw), 10 ** draw.uniform(-6, 6), draw.choice((0, 1, 8)), draw.random() < 0.3)
         for _, draw in count

@@ -111,8 +111,10 @@ def test_what_cannot_be_resumed_is_refused(interrupted, tmp_path):
     (interrupted / "config.toml").write_text(config)
     resume(interrupted)
     (interrupted / "disk.html").touch()
+    (interrupted / ".lock").touch()  # of a process that was killed at its very end
     with pytest.raises(RunError, match="is finished: there is nothing to resume"):
         resume(interrupted)
+    assert not (interrupted / ".lock").exists()
 
 
 def test_a_run_that_was_killed_before_its_page_gets_it(interrupted, monkeypatch):

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from typing import NoReturn
+from types import FrameType
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C, as the shell has it; after SIGTERM too, which does the same here."""
+
+AGAIN = 0.01
+"""Seconds after which a signal is heard again that came at a bad moment."""
 
 
 @contextlib.contextmanager
@@ -34,11 +38,20 @@ def _stopped_by_sigterm() -> Iterator[None]:
         yield  # only the main thread hears signals
         return
 
-    def interrupt(*_: object) -> NoReturn:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = signal.signal(signal.SIGTERM, _interrupt)
     try:
         yield
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Do what Ctrl-C does, but not within the import of a module.
+
+    What Python calls there when a lock of a module is no longer needed would lose the exception.
+    """
+    if frame is None or not frame.f_code.co_filename.startswith("<frozen importlib"):
+        raise KeyboardInterrupt
+    again = threading.Timer(AGAIN, os.kill, (os.getpid(), number))
+    again.daemon = True
+    again.start()

@@ -55,11 +55,12 @@ class _Column:
 
 def _read(folder: Path) -> _Column:
     """The column of one run, or of a folder with the runs of several seeds."""
-    from hgcn.runs.folder import ENVIRONMENT, load_run
+    from hgcn import files
+    from hgcn.runs.folder import ENVIRONMENT, load_run, seed_folders
     from hgcn.runs.seeds import finished_seeds, holds_seeds, summarise
 
-    several = holds_seeds(folder) or any(folder.glob("seed-*"))
-    if (folder / ENVIRONMENT).exists() or not several:
+    several = holds_seeds(folder) or seed_folders(folder)
+    if files.exists(folder / ENVIRONMENT) or not several:
         trained = load_run(folder)
         return _Column(str(folder), trained.config.to_dict(), trained.metrics, [trained.metrics], 1)
     runs, total = finished_seeds(folder)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import shlex
 import sys
 import time
@@ -20,7 +19,7 @@ from hgcn.commands._settings import (
     source_and_settings,
 )
 from hgcn.errors import ConfigError, RunError
-from hgcn.text import count
+from hgcn.text import count, short_name
 
 if TYPE_CHECKING:
     from hgcn.runs.seeds import Seeds
@@ -165,8 +164,7 @@ def _left(folder: Path) -> str:
 
 
 def _new_folder(source: str) -> Path:
-    name = re.sub(r"[^\w-]+", "-", Path(source).stem).strip("-") or "graph"
-    stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
+    stem = f"{short_name(source)}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder = Path("runs") / stem
     count = 1
     while folder.exists():

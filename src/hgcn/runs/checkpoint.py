@@ -37,7 +37,7 @@ class Checkpoint:
     """The state of a training in its run folder.
 
     Args:
-        path: the run folder, which is there.
+        path: the run folder, which need not be there yet.
         problem: the problem that is trained on.
     """
 

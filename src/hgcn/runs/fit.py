@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Unpack
 
+from hgcn import files
 from hgcn.compiled import fixed_order
 from hgcn.config import Config, check_names, read_toml
 from hgcn.errors import RunError
@@ -55,7 +56,7 @@ def fit(
         ['accuracy', 'f1', 'f1_macro']
     """
     folder = None if out is None else Path(out)
-    if folder is not None and (folder / run_folder.CONFIG).exists():
+    if folder is not None and files.exists(folder / run_folder.CONFIG):
         raise RunError(
             f"Expected a new folder, but {folder} holds a run already. Choose another one, or go "
             "on with an unfinished run by `resume`."
@@ -84,9 +85,9 @@ def resume(
         options: features, labels, a split and the like that were held in memory, too.
     """
     folder = Path(path)
-    if (folder / run_folder.ENVIRONMENT).exists():
+    if files.exists(folder / run_folder.ENVIRONMENT):
         return _finish_page(folder, data)
-    if not (folder / run_folder.CONFIG).is_file():
+    if not files.exists(folder / run_folder.CONFIG):
         raise RunError(f"Expected a run folder to resume, but {folder} has no config.toml.")
     config = Config(**read_toml(folder / run_folder.CONFIG))
     if data is None and config.source is None:
@@ -101,17 +102,17 @@ def resume(
 def _finish_page(folder: Path, data: Any) -> Run:
     """A finished run that was killed before its page was written; an error if nothing is missing.
 
-    What a killed process left of the state of training goes too.
+    What a killed process left, the state of training and a lock, goes too.
     """
     finished = run_folder.load_run(folder)
     if data is not None:
         finished._kept["graph"] = load_graph(finished.config, data)
     from hgcn.runs.pictures import MOST_NODES_AT_ONCE
 
-    if (folder / run_folder.PAGE).exists() or finished.num_nodes > MOST_NODES_AT_ONCE:
-        raise RunError(f"The run in {folder} is finished: there is nothing to resume.")
     with run_folder.claimed(folder, finished.config):
         remove_checkpoint(folder)
+        if (folder / run_folder.PAGE).exists() or finished.num_nodes > MOST_NODES_AT_ONCE:
+            raise RunError(f"The run in {folder} is finished: there is nothing to resume.")
         _draw(finished, folder)
     return finished
 
@@ -160,9 +161,9 @@ def run_problem(
             # Only now: settings that no network can be built from leave no folder behind.
             checkpoint = None
             if folder is not None:
+                checkpoint = Checkpoint(folder, problem)
                 held.enter_context(run_folder.claimed(folder, problem.config))
                 run_folder.check_unfinished(folder, problem.config)
-                checkpoint = Checkpoint(folder, problem)
             state = train(
                 task,
                 on_epoch=on_epoch,

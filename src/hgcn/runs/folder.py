@@ -99,12 +99,10 @@ def save(run: Run, path: str | Path) -> Path:
 def load_run(path: str | Path) -> Run:
     """Read a run folder; a truncated, changed or foreign one is refused."""
     path = Path(path)
-    if not path.is_dir():
+    if not (files.exists(path) and path.is_dir()):
         raise RunError(f"Expected a run folder, but there is none at {path}.")
     if not (path / ENVIRONMENT).is_file():
-        unfinished = (path / RESUME).is_file()
-        hint = f" Go on with: hgcn train --resume {path}" if unfinished else ""
-        raise RunError(f"Expected a finished run in {path}, got no {ENVIRONMENT}.{hint}")
+        raise RunError(f"Expected a finished run in {path}, got {_instead(path)}")
     environment = files.read_json(path / ENVIRONMENT)
     if not isinstance(environment, dict) or environment.get("format") != FORMAT:
         raise RunError(
@@ -130,6 +128,22 @@ def load_run(path: str | Path) -> Run:
         raise RunError(
             f"Expected {path} to be a run of hgcn, got a foreign one: {reason}"
         ) from error
+
+
+def _instead(path: Path) -> str:
+    """What is in a folder that holds no finished run, and what to do."""
+    go_on = f"Go on with: hgcn train --resume {path}"
+    if seeds := seed_folders(path):
+        finished = [seed for seed in seeds if (seed / ENVIRONMENT).is_file()]
+        hint = f"Choose one of them, such as {finished[0]}" if finished else go_on
+        return f"a folder of several seeds. {hint}"
+    return f"no {ENVIRONMENT}.{f' {go_on}' * (path / RESUME).is_file()}"
+
+
+def seed_folders(path: Path) -> list[Path]:
+    """The run folders in a folder of several seeds, in order."""
+    found = path.glob("seed-*") if files.exists(path) else ()
+    return sorted(found, key=lambda one: (len(one.name), one.name))
 
 
 def _read(path: Path, environment: dict[str, Any]) -> Run:

@@ -16,8 +16,9 @@ from hgcn.config import Config
 from hgcn.cores import count_cores
 from hgcn.errors import ConfigError, HGCNError, RunError
 from hgcn.locks import locked_or
+from hgcn.runs.checkpoint import checkpoint_seconds
 from hgcn.runs.fit import fit, resume, settle
-from hgcn.runs.folder import CONFIG, ENVIRONMENT, LOCK, METRICS, PAGE, load_run
+from hgcn.runs.folder import CONFIG, ENVIRONMENT, LOCK, METRICS, PAGE, load_run, seed_folders
 from hgcn.runs.run import Run
 from hgcn.runs.workers import Job, work
 from hgcn.settings import Settings
@@ -88,6 +89,7 @@ def fit_seeds(
     if not 1 <= seeds <= MOST_SEEDS:
         raise ConfigError(f"Expected `seeds` to be in 1..{MOST_SEEDS}, got {seeds}.")
     # Settings and data that are wrong are refused here, before any process is started.
+    checkpoint_seconds()
     wanted, _ = settle(source, settings)
     graph = load_graph(wanted)
     choose(graph, wanted)
@@ -118,7 +120,7 @@ def resume_seeds(path: str | Path, **options: Any) -> Seeds:
 
 def holds_seeds(path: Path) -> bool:
     """Whether a folder is one of several seeds."""
-    return (path / SEEDS).is_file()
+    return files.exists(path / SEEDS)
 
 
 def read_plan(path: Path) -> dict[str, Any]:
@@ -135,7 +137,7 @@ def read_plan(path: Path) -> dict[str, Any]:
 
 def finished_seeds(path: Path) -> tuple[list[Run], int]:
     """The finished runs of a folder of seeds, and how many there are to be."""
-    found = sorted(path.glob("seed-*"), key=lambda one: (len(one.name), one.name))
+    found = seed_folders(path)
     total = read_plan(path)["seeds"] if holds_seeds(path) else len(found)
     runs = [load_run(one) for one in found if (one / ENVIRONMENT).exists()]
     if not runs:
@@ -183,7 +185,7 @@ def _plan(config: Config, seeds: int, data: str) -> dict[str, Any]:
 
 def _agree(folder: Path, plan: dict[str, Any]) -> None:
     """Write down what the seeds are trained with; refuse what differs from those that are there."""
-    begun = any((one / CONFIG).exists() for one in folder.glob("seed-*"))
+    begun = any((one / CONFIG).exists() for one in seed_folders(folder))
     if begun and not holds_seeds(folder):
         raise RunError(
             f"Expected a new folder, but {folder} holds runs of unknown settings. Choose another."

@@ -15,6 +15,7 @@ from optuna.trial import FrozenTrial, TrialState
 from hgcn.config import Config, check_names
 from hgcn.errors import ConfigError, RunError
 from hgcn.settings import Settings
+from hgcn.text import short_name
 from hgcn.training.problem import choose, task_of
 from hgcn.training.source import load_graph, reading_options
 from hgcn.tuning.space import SearchSpace, make_space
@@ -125,7 +126,7 @@ def _plan(
     if not free:
         raise ConfigError("Expected something to search for, but all of the space is given.")
     if name is None:
-        label = Path(config.source).stem if config.source else graph.name
+        label = short_name(config.source) if config.source else graph.name
         name = f"{label}-{config.task}-{config.model}"
     start = {
         key: drawn
