@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hgcn.compiled import compiled
-from hgcn.kernels.numba_cpu.pair_counts import FARTHEST, MOST_PATHS, MOST_SHARED
+from hgcn.kernels.numba_cpu.counts_of_pairs import FARTHEST, MOST_PATHS, MOST_SHARED
 from hgcn.kernels.rows import Doubles, Ints
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from numba import prange
 
 from hgcn.compiled import compiled
 from hgcn.inference.structure_bounds import Network, fill_facts, upper, value
-from hgcn.kernels.numba_cpu.pair_counts import FARTHEST, MOST_REACHED
+from hgcn.kernels.numba_cpu.counts_of_pairs import FARTHEST, MOST_REACHED
 from hgcn.kernels.rows import Doubles, Ints
 
 BALL = 1 << 11

@@ -25,7 +25,7 @@ from hgcn.inference.structure_visit import (
     term_bound,
     visit_of,
 )
-from hgcn.kernels.numba_cpu.pair_counts import (
+from hgcn.kernels.numba_cpu.counts_of_pairs import (
     MOST_PATHS,
     MOST_SHARED,
     Scratch,

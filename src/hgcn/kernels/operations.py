@@ -151,7 +151,7 @@ def pair_counts(pairs: Tensor, weight: Tensor, graph: Neighbourhoods) -> Tensor:
     - ``normalised_paths``: the same, each divided by the roots of the degrees of its inner nodes;
     - ``distance``: length of the shortest path, 0 if none of at most eight edges is found.
 
-    On the CPU work on a pair is bounded (:mod:`hgcn.kernels.numba_cpu.pair_counts`): counts of
+    On the CPU work on a pair is bounded (:mod:`hgcn.kernels.numba_cpu.counts_of_pairs`): counts of
     nodes with thousands of neighbours are estimates without bias, and the search for a distance
     beyond three ends when it has looked at some hundred edges.
 
