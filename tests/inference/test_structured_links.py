@@ -8,11 +8,9 @@ import torch
 
 from hgcn.config import Config
 from hgcn.data import Graph
-from hgcn.errors import GraphError
-from hgcn.inference import missing_links, structured_links
-from hgcn.inference.structured_links import likely_pairs
+from hgcn.inference.missing_links import likely_pairs
 from hgcn.models.predictor import Predictor, model_settings
-from small_graphs import forest, quick_run, tree
+from small_graphs import forest, tree
 
 
 def undirected(pairs, nodes, **fields):
@@ -113,9 +111,7 @@ def all_pairs(predictor, z, graph, k, per_node):
 @pytest.mark.parametrize(
     "weights", ["moderate", "large", "positive", "negative", "2", "3", "4", "7"]
 )
-def test_the_best_pairs_are_those_of_all_pairs(kind, weights, monkeypatch):
-    monkeypatch.setattr(structured_links, "SIZE", 8)
-    monkeypatch.setattr(structured_links, "LEAVES", 12)
+def test_the_best_pairs_are_those_of_all_pairs(kind, weights):
     graph, seed = GRAPHS[kind](), len(kind) + len(weights)
     for c, where in ((None, "some equal"), (0.7, "random"), (1.0, "equal")):
         predictor, z = network(c, weights, seed), points(graph, where)

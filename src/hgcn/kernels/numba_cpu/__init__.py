@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
+from hgcn.kernels.numba_cpu.counts_of_pairs import counts
 from hgcn.kernels.numba_cpu.distance import SquaredDistance
 from hgcn.kernels.numba_cpu.dropping import drop_at_random
 from hgcn.kernels.numba_cpu.gathering import GatherRows
 from hgcn.kernels.numba_cpu.local_aggregation import LocalSum
-from hgcn.kernels.numba_cpu.counts_of_pairs import counts
 from hgcn.kernels.numba_cpu.softmax import Attention
 from hgcn.kernels.numba_cpu.sums import WeightedSum
 from hgcn.kernels.numba_cpu.translation import Translate
