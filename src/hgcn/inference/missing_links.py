@@ -138,13 +138,12 @@ def search_compiled(
     from hgcn.inference.pair_search import Pairs, search  # Numba takes a while to import
     from hgcn.inference.structural_rows import model_of, no_model, room_for
 
-    n, phases = graph.num_nodes, (False,)
+    n, term = graph.num_nodes, None if predictor is None else predictor.structure
     model, decoder, rows = no_model(n), (0.0, 1.0, 0.0), np.arange(n)
-    term = predictor and predictor.structure
     if predictor is not None and term is not None:
         curvature = next(iter(predictor.encoder.space.curvatures), 0.0)
         decoder = float(predictor.decoder.r), float(predictor.decoder.t), curvature
-        model, phases = model_of(term, graph), (True, False)
+        model = model_of(term, graph)
         # Nodes with many neighbours first: what they have raises the bar for all others.
         rows = np.argsort(-np.diff(model.start), kind="stable")
     pairs = Pairs(
@@ -152,22 +151,25 @@ def search_compiled(
         per_node or graph.directed,
     )  # fmt: skip
     heaps, workers = empty_heaps(graph, k, per_node), min(n, torch.get_num_threads())
-
-    def work(worker: int) -> None:
-        some = rows[low + worker : low + step : workers]
-        search(some, near, pairs, model, floor, heaps, -1 if per_node else worker, rooms[worker])
-
     with ThreadPoolExecutor(max(1, workers)) as pool:
-        for near in phases:
-            low, step, floor = 0, workers, (np.inf, 0, 0) if per_node else last_of(heaps)
+        for near in (False,) if term is None else (True, False):
             rooms = [room_for(model) for _ in range(workers)]  # a visit marks nodes for good
+            low, step = 0, workers
             while low < n:
                 begin = time.perf_counter()
-                list(pool.map(work, range(workers)))
+                floor = (np.inf, 0, 0) if per_node else last_of(heaps)
+                jobs = [
+                    pool.submit(
+                        search, rows[low + worker : low + step : workers].copy(), near, pairs,
+                        model, floor, heaps, -1 if per_node else worker, room,
+                    )
+                    for worker, room in enumerate(rooms)
+                ]  # fmt: skip
+                for job in jobs:
+                    job.result()
                 low += step
-                step = 2 * step if time.perf_counter() - begin < SECONDS else max(1, step // 2)
+                step = 2 * step if time.perf_counter() - begin < SECONDS else step // 2
                 step = max(1, min(step, BLOCK // n))
-                floor = floor if per_node else last_of(heaps)
     return collect(heaps, per_node)
 
 

@@ -7,10 +7,10 @@ node of flat space has the numbers ``FLAT``, with which H is the squared Euclide
 search serves both.
 
 Without a structural term the best pairs are those of the smallest height. With one, an upper bound
-of the term says how high a pair may be at most to be among the best. So pairs with common neighbours
-are searched first, where the term may be large, and then all others, most of which are too high.
-Of a pair that is left, what is cheap comes first: the distance, then a bound by the paths between the
-two, then the counts of the model itself, which alone decide.
+of the term says how high a pair may be at most to be among the best. So pairs with common
+neighbours are searched first, where the term may be large, and then all others, most of which are
+too high. Of a pair that is left, what is cheap comes first: the distance, then a bound by the paths
+between the two, then the counts of the model itself, which alone decide.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Pairs(NamedTuple):
 
 
 # No sum is reordered, so that H of (i, j) and of (j, i) is the same to the last digit.
-@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@compiled()
 def _height(point: Doubles, at: Doubles, i: int, j: int, limit: float) -> float:
     """H of two points, or a smaller number above ``limit`` where H is above it too."""
     one, two = at[i], at[j]
@@ -86,7 +86,7 @@ def _height(point: Doubles, at: Doubles, i: int, j: int, limit: float) -> float:
     return h + 0.25 * (one[1] * two[1]) * square_between(point, i, point, j)
 
 
-@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@compiled()
 def _base(height: float, pairs: Pairs) -> float:
     """The logit of a height without the structural term."""
     if pairs.c > 0.0:
@@ -94,12 +94,13 @@ def _base(height: float, pairs: Pairs) -> float:
     return (pairs.r - height) / pairs.t
 
 
-@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _key(logit: float) -> float:
+@compiled()
+def _rounded(logit: float) -> float:
+    """The key of a logit."""
     return -math.floor(logit / QUANTUM + 0.5)
 
 
-@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@compiled()
 def _limit(i: int, term: float, bar: Bar, pairs: Pairs) -> float:
     """The height up to which pairs (i, j) with at most this term may come before the bar."""
     if bar[0] == np.inf:
@@ -117,7 +118,7 @@ def _limit(i: int, term: float, bar: Bar, pairs: Pairs) -> float:
     return math.sinh(half) ** 2 * (1.0 + 1000.0 * EXACT) if pairs.c > 0.0 else square
 
 
-@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@compiled()
 def _linked(other: Ints, low: int, high: int, j: int) -> bool:
     """Whether j is among the sorted neighbours other[low:high]."""
     end = high
@@ -130,7 +131,7 @@ def _linked(other: Ints, low: int, high: int, j: int) -> bool:
     return low < end and other[low] == j
 
 
-@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@compiled()
 def _after(key: float, i: int, j: int, bar: Bar) -> bool:
     """Whether a pair comes later than another one; equal keys are ordered by node."""
     if key != bar[0]:
@@ -138,18 +139,18 @@ def _after(key: float, i: int, j: int, bar: Bar) -> bool:
     return i > bar[1] or (i == bar[1] and j > bar[2])
 
 
-@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@compiled()
 def _pair(heap: Heap, slot: int) -> Bar:
     return heap[0][slot], heap[1][slot, 0], heap[1][slot, 1]
 
 
-@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@compiled()
 def _move(heap: Heap, slot: int, to: int) -> None:
     keys, ends = heap
     keys[to], ends[to, 0], ends[to, 1] = keys[slot], ends[slot, 0], ends[slot, 1]
 
 
-@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@compiled()
 def _bar(heap: Heap, size: int, floor: Bar) -> Bar:
     """The pair to come before: the last one of a full heap, or the floor if that is earlier."""
     if size < heap[0].shape[0]:
@@ -158,7 +159,7 @@ def _bar(heap: Heap, size: int, floor: Bar) -> Bar:
     return floor if _after(last[0], last[1], last[2], floor) else last
 
 
-@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@compiled()
 def _put(key: float, i: int, j: int, heap: Heap, size: int) -> int:
     """Put a pair into a heap with the last pair on top, which a full heap drops; its new size."""
     keys, ends = heap
@@ -192,30 +193,29 @@ def _put(key: float, i: int, j: int, heap: Heap, size: int) -> int:
     return size
 
 
-@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
-def _consider(
-    i: int, j: int, h: float, pairs: Pairs, model: Model, bar: Bar, heap: Heap, size: int,
-    room: Room,
-) -> int:
-    """Put a pair of height h into a heap if it comes before the bar; the new size, or -1."""
+@compiled()
+def _key_before(
+    i: int, j: int, h: float, pairs: Pairs, model: Model, bar: Bar, room: Room
+) -> float:
+    """The key of a pair of height h if there is no edge and it comes before the bar; else inf."""
     key, base = h, 0.0
     if pairs.structured:
         base = _base(h, pairs)
-        key = base + pair_bound(i, j, model, room)
-        key = _key(key + EXACT * (1.0 + abs(key)))
+        bound = base + pair_bound(i, j, model, room)
+        key = _rounded(bound + EXACT * (1.0 + abs(bound)))
     if _after(key, i, j, bar):
-        return -1
+        return np.inf
     # Few pairs come as far as this, so that a search among the neighbours costs nothing.
     if _linked(pairs.other, pairs.start[i], pairs.start[i + 1], j):
-        return -1
+        return np.inf
     if pairs.structured:
-        key = _key(base + term_of(i, j, model, room))
+        key = _rounded(base + term_of(i, j, model, room))
         if _after(key, i, j, bar):
-            return -1
-    return _put(key, i, j, heap, size)
+            return np.inf
+    return key
 
 
-@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@compiled()
 def _search_near(
     i: int, pairs: Pairs, model: Model, floor: Bar, heap: Heap, size: int, room: Room
 ) -> int:
@@ -239,14 +239,14 @@ def _search_near(
         h = _height(pairs.point, pairs.at, i, j, most)
         if h > most:
             continue
-        put = _consider(i, j, h, pairs, model, bar, heap, size, room)
-        if put >= 0:
-            size = put
+        key = _key_before(i, j, h, pairs, model, bar, room)
+        if key < np.inf:
+            size = _put(key, i, j, heap, size)
             bar, bars = _bar(heap, size, floor), bars + 1
     return size
 
 
-@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@compiled()
 def _search_far(
     i: int, pairs: Pairs, model: Model, floor: Bar, heap: Heap, size: int, room: Room
 ) -> int:
@@ -256,7 +256,7 @@ def _search_far(
     if pairs.structured:
         visit(i, model, room)
         for c in range(len(term)):
-            term[c] = class_bound(i, c, np.int64(0), model, room)
+            term[c] = class_bound(i, c, model.bucket[0], model, room)
     bar, changed = _bar(heap, size, floor), True
     for j in range(0 if pairs.both_ways else i + 1, len(point)):
         if changed:
@@ -271,10 +271,10 @@ def _search_far(
         h = _height(point, at, i, j, most)
         if h > most or (pairs.structured and room.seen[j] == i):
             continue
-        put = _consider(i, j, h, pairs, model, bar, heap, size, room)
-        if put >= 0:
-            size, changed = put, True
-            bar = _bar(heap, size, floor)
+        key = _key_before(i, j, h, pairs, model, bar, room)
+        if key < np.inf:
+            size = _put(key, i, j, heap, size)
+            bar, changed = _bar(heap, size, floor), True
     return size
 
 

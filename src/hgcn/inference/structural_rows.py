@@ -116,7 +116,7 @@ def model_of(term: StructureTerm, graph: Graph) -> Model:
     start, other, weight = near.by_target.start, near.by_target.other, weights.numpy()
     degree, node = np.diff(start), near.target.numpy()
     strength = np.maximum(np.bincount(node, weight, n), np.finfo(np.float64).tiny)
-    ways = np.bincount(node, degree[other], n)
+    ways = np.bincount(node, degree[other], n).astype(np.float64)
     lightest, heaviest = np.full(n, np.inf), np.zeros(n)
     np.minimum.at(lightest, node, weight)
     np.maximum.at(heaviest, node, weight)
@@ -140,14 +140,16 @@ def model_of(term: StructureTerm, graph: Graph) -> Model:
 
 
 def no_model(n: int) -> Model:
-    """In place of a structural term where there is none: all nodes are of one class."""
-    ints, doubles = np.zeros(n, np.int64), np.zeros(1)
+    """In place of a structural term where there is none: all n nodes are of one class."""
+    none, zero = np.zeros(n, np.int64), np.zeros(1)
     return Model(
-        ints, ints, doubles, doubles, np.zeros((1, 1)), *[doubles] * 7, ints, *[doubles] * 3, ints
-    )
+        start=none, other=none, weight=zero, strength=zero, hidden=np.zeros((1, 1)), out=zero,
+        direct=zero, adamic=zero, root=zero, ways=zero, lightest=zero, heaviest=zero, kind=none,
+        least=zero, most=zero, scale=zero, bucket=none,
+    )  # fmt: skip
 
 
-@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@compiled()
 def _network(model: Model) -> Network:
     return model.hidden, model.out, model.direct
 
@@ -161,11 +163,11 @@ def room_for(model: Model) -> Room:
         np.full(n, -1), np.full(n, -1), np.empty(n, np.int64), np.empty((n, 4)), np.empty(4),
         np.empty((2, classes)), np.empty(classes), np.empty(table), np.empty(table),
         np.empty(table, np.int64), np.empty(n), np.empty(BINS, np.int64), box,
-        scratch_of.py_func(n), np.zeros(1, np.int64),
+        scratch_of(n), np.zeros(1, np.int64),
     )  # fmt: skip
 
 
-@compiled(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@compiled(error_model="numpy")
 def visit(i: int, model: Model, room: Room) -> int:
     """Count what node i has in common with others; the number of nodes reached."""
     start, other, weight = model.start, model.other, model.weight
@@ -201,7 +203,7 @@ def visit(i: int, model: Model, room: Room) -> int:
     return count
 
 
-@compiled(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@compiled(error_model="numpy")
 def _fill_largest(values: Doubles, numbers: Doubles, bins: Ints, total: Doubles) -> None:
     """For each of some growing numbers, at least the sum of so many of the largest values."""
     top = 0.0
@@ -221,7 +223,7 @@ def _fill_largest(values: Doubles, numbers: Doubles, bins: Ints, total: Doubles)
     total[at:] = summed
 
 
-@compiled(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@compiled(error_model="numpy")
 def class_bound(i: int, kind: int, bucket: int, model: Model, room: Room) -> float:
     """An upper bound of the term of i, which was visited, and nodes of a class.
 
@@ -268,7 +270,7 @@ def class_bound(i: int, kind: int, bucket: int, model: Model, room: Room) -> flo
     return bound if bucket > 0 else max(bound, room.far[kind])
 
 
-@compiled(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@compiled(error_model="numpy")
 def pair_bound(i: int, j: int, model: Model, room: Room) -> float:
     """An upper bound of the term of i, which was visited, and j; of class 0 too if they share none.
 
@@ -301,7 +303,7 @@ def pair_bound(i: int, j: int, model: Model, room: Room) -> float:
     return bound if common or scale == 1.0 else max(0.0, bound)
 
 
-@compiled(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@compiled(error_model="numpy")
 def term_of(i: int, j: int, model: Model, room: Room) -> float:
     """The term of two nodes by the model's own counts."""
     start, edges = model.start, (model.start, model.other, model.weight, model.strength)

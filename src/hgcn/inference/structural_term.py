@@ -37,7 +37,7 @@ def network_of(term: StructureTerm) -> Network:
     return np.ascontiguousarray(hidden.T), out[0].copy(), direct[0].copy()
 
 
-@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@compiled()
 def fill_facts(counts: Doubles, one: float, two: float, facts: Doubles) -> None:
     """The facts of a pair from its counts and the degrees of its nodes.
 
@@ -55,7 +55,7 @@ def fill_facts(counts: Doubles, one: float, two: float, facts: Doubles) -> None:
     facts[SUM], facts[GAP], facts[LOW] = low + high, high - low, low
 
 
-@compiled(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+@compiled()
 def upper(one: float, least: float, most: float, network: Network, box: Box) -> float:
     """An upper bound of the term for counts in a box, of nodes with these degrees.
 
