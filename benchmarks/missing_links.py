@@ -18,8 +18,7 @@ from torch import Tensor
 from hgcn import kernels
 from hgcn.config import Config
 from hgcn.data import Graph
-from hgcn.inference.missing_links import closest_pairs
-from hgcn.inference.structured_links import likely_pairs
+from hgcn.inference.missing_links import closest_pairs, likely_pairs
 from hgcn.models.predictor import Predictor, model_settings
 
 DIMENSION, DEGREE, LINKS = 16, 20, 100
@@ -75,7 +74,7 @@ def main() -> None:
     closest_pairs(points(small, "smooth"), small, LINKS, space=network(0.3).encoder.space)
     graphs = {"random": random_graph(nodes), "scale-free": scale_free_graph(nodes)}
     cases = [(name, kind) for name in graphs for kind in ("cloud", "smooth")]
-    graphs["star"] = star(10 * nodes)
+    graphs["star"] = star(nodes)
     print(f"{'graph':12}{'points':10}{'weights':>8}{'seconds':>9}{'CPU':>8}", flush=True)
     for name, kind in [*cases, ("star", "same")]:
         if only and (name, kind) != tuple(only):

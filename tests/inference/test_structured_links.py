@@ -6,13 +6,15 @@ import numpy as np
 import pytest
 import torch
 
+from hgcn import kernels
 from hgcn.config import Config
 from hgcn.data import Graph
-from hgcn.errors import GraphError
-from hgcn.inference import missing_links, structured_links
-from hgcn.inference.structured_links import likely_pairs
+from hgcn.inference import missing_links
+from hgcn.inference.missing_links import likely_pairs
+from hgcn.inference.structural_term import fill_facts
 from hgcn.models.predictor import Predictor, model_settings
-from small_graphs import forest, quick_run, tree
+from hgcn.nn.structure import FACTS, both_ways, pair_facts
+from small_graphs import forest, tree
 
 
 def undirected(pairs, nodes, **fields):
@@ -49,6 +51,8 @@ GRAPHS = {
     "directed": directed_graph,
     "many": lambda: forest((20, 1, 15, 30)),
     "weighted": lambda: weighted(undirected(random_pairs(50, 120), 50)),
+    # Nodes have more than 2048 ways of two steps, so that paths are counted on a sample.
+    "thick": lambda: undirected(random_pairs(80, 4000), 80),
 }
 
 
@@ -113,9 +117,7 @@ def all_pairs(predictor, z, graph, k, per_node):
 @pytest.mark.parametrize(
     "weights", ["moderate", "large", "positive", "negative", "2", "3", "4", "7"]
 )
-def test_the_best_pairs_are_those_of_all_pairs(kind, weights, monkeypatch):
-    monkeypatch.setattr(structured_links, "SIZE", 8)
-    monkeypatch.setattr(structured_links, "LEAVES", 12)
+def test_the_best_pairs_are_those_of_all_pairs(kind, weights):
     graph, seed = GRAPHS[kind](), len(kind) + len(weights)
     for c, where in ((None, "some equal"), (0.7, "random"), (1.0, "equal")):
         predictor, z = network(c, weights, seed), points(graph, where)
@@ -126,3 +128,34 @@ def test_the_best_pairs_are_those_of_all_pairs(kind, weights, monkeypatch):
         found = likely_pairs(predictor, z, graph, 3, per_node=True)
         expected = all_pairs(predictor, z, graph, 3, per_node=True)
         assert list(map(tuple, found.T.tolist())) == expected
+
+
+def test_two_hubs_are_found_though_their_neighbours_are_sampled():
+    pairs = [(hub, leaf) for hub in (5, 9) for leaf in range(10, 2110)]
+    graph, predictor = undirected(pairs, 2110), network(1.0, "2")
+    with torch.no_grad():  # the most common neighbours
+        predictor.structure.direct.weight.zero_()
+        predictor.structure.direct.weight[0, 1] = 1.0
+    found = likely_pairs(predictor, torch.zeros(2110, 4).double(), graph, 3)
+    assert found.T.tolist() == [[5, 9], [10, 11], [10, 12]]
+
+
+@pytest.mark.parametrize("per_node", [False, True])
+def test_a_space_of_another_kind_is_searched_pair_by_pair(per_node, monkeypatch):
+    graph, predictor = GRAPHS["weighted"](), network(0.7, "moderate")
+    z = points(graph, "random")
+    monkeypatch.setattr(missing_links, "search_form", lambda space, z: None)
+    found = likely_pairs(predictor, z, graph, 4, per_node=per_node)
+    assert list(map(tuple, found.T.tolist())) == all_pairs(predictor, z, graph, 4, per_node)
+
+
+def test_the_facts_of_the_search_are_those_of_the_network():
+    graph = GRAPHS["weighted"]()
+    pairs = torch.combinations(torch.arange(50)).T
+    rows, weight = both_ways(graph.edge_index, graph.edge_weight, 50)
+    counts = kernels.pair_counts(pairs, weight, rows).numpy()
+    degree, facts = rows.degree.double().numpy(), np.empty((pairs.shape[1], FACTS))
+    for row, count, (i, j) in zip(facts, counts, pairs.T.tolist(), strict=True):
+        fill_facts(count, degree[i], degree[j], row)
+    expected = pair_facts(pairs, graph.edge_index, graph.edge_weight, 50)
+    torch.testing.assert_close(torch.from_numpy(facts), expected, rtol=1e-12, atol=1e-12)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import singledispatch
 
 import numpy as np
@@ -15,10 +18,13 @@ from hgcn.errors import GraphError, RunError
 from hgcn.geometry.normal import saturate
 from hgcn.inference.predict import link_probabilities
 from hgcn.inference.trained import Trained, embeddings
+from hgcn.models.predictor import Predictor
 from hgcn.nn.spaces import Euclidean, Hyperbolic, Space
 
 BLOCK = 200_000_000
-"""Number of pairs that are searched in one call, some seconds; Ctrl-C acts in between."""
+"""Number of pairs that are searched in one call at most."""
+SECONDS = 0.5
+"""How long one call is to take at least, if there is so much to do; Ctrl-C acts in between."""
 PLAIN_BLOCK = 1_000_000
 """The same for spaces that the compiled search does not know."""
 
@@ -46,19 +52,19 @@ def top_links(
         undirected pair has its smaller node first, but with ``per_node`` the node it is listed at.
         There are fewer than ``k`` if there are no more pairs without an edge.
     """
-    decoder, space = trained.predictor.decoder, trained.predictor.encoder.space
+    predictor = trained.predictor
     z = embeddings(trained, graph)
-    if trained.predictor.structure is not None:
-        from hgcn.inference.structured_links import likely_pairs
-
-        pairs = likely_pairs(trained.predictor, z, graph, k, per_node=per_node)
+    if predictor.structure is not None:
+        pairs = likely_pairs(predictor, z, graph, k, per_node=per_node)
         chance = link_probabilities(trained, pairs, graph)
         # Probabilities are those of the model's own precision, which may swap two that are close.
         node = pairs[0].numpy() if per_node else np.zeros(pairs.shape[1])
         order = torch.from_numpy(np.lexsort((-chance.numpy(), node)))
         return pairs[:, order], chance[order]
-    pairs, squared_distance = closest_pairs(z, graph, k, space=space, per_node=per_node)
-    logits = decoder(squared_distance.to(decoder.start))
+    pairs, squared_distance = closest_pairs(
+        z, graph, k, space=predictor.encoder.space, per_node=per_node
+    )
+    logits = predictor.decoder(squared_distance.to(predictor.decoder.start))
     return pairs, trained.calibration(logits).cpu()
 
 
@@ -74,27 +80,105 @@ def closest_pairs(
         space: the space of the embeddings.
         per_node: k pairs for each node, rather than in all.
     """
-    from hgcn.compiled import follow_torch  # Numba takes a while to import
-    from hgcn.inference.pair_search import search
-
-    n = graph.num_nodes
     check(z, k)
-    both_ways = per_node or graph.directed
     form = search_form(space, z)
     if form is None:
         z = z.detach().cpu().double()
         return search_in_blocks(
             lambda pairs: space.squared_distance(*z[pairs]), graph, k, per_node=per_node
         )
-    nodes = (*form, groups(graph))
-    edges = sorted_neighbours(graph)
-    heaps = empty_heaps(graph, k, per_node)
-    rows = max(1, BLOCK // n)
-    follow_torch()
-    for low in range(0, n, rows):
-        search(nodes, edges, (low, min(n, low + rows)), both_ways, per_node, *heaps)
-    pairs, height = collect(heaps, per_node)
+    pairs, height = search_compiled(form, graph, k, per_node=per_node)
     return torch.from_numpy(pairs), torch.from_numpy(squared_distance_at(space, height))
+
+
+def likely_pairs(
+    predictor: Predictor, z: Tensor, graph: Graph, k: int, *, per_node: bool = False
+) -> Tensor:
+    """The pairs ``[2, M]`` of nodes without an edge that are most probably linked, in order.
+
+    Args:
+        predictor: the network, with a structural term.
+        z: embeddings of all nodes, in normal coordinates.
+        graph: the graph.
+        k: number of pairs.
+        per_node: k pairs for each node, rather than in all.
+    """
+    check(z, k)
+    form = search_form(predictor.encoder.space, z)
+    if form is not None:
+        return torch.from_numpy(
+            search_compiled(form, graph, k, per_node=per_node, predictor=predictor)[0]
+        )
+    from hgcn.inference.pair_search import QUANTUM
+
+    model, z = copy.deepcopy(predictor).cpu().double(), z.detach().cpu().double()
+
+    def height(pairs: Tensor) -> Tensor:
+        facts = model.facts(pairs, graph.edge_index, graph.edge_weight, graph.num_nodes)
+        return -torch.floor(model.links(z, pairs, facts).detach() / QUANTUM + 0.5)
+
+    return search_in_blocks(height, graph, k, per_node=per_node)[0]
+
+
+def search_compiled(
+    form: tuple[np.ndarray, np.ndarray],
+    graph: Graph,
+    k: int,
+    *,
+    per_node: bool,
+    predictor: Predictor | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The best pairs in order, and the keys by which they are compared: without a network, heights.
+
+    Args:
+        form: points, as :func:`search_form` has them.
+        graph, k, per_node: as in :func:`closest_pairs`.
+        predictor: a network with a structural term, if links are compared by it.
+    """
+    from hgcn.inference.pair_search import Pairs, search  # Numba takes a while to import
+    from hgcn.inference.structural_rows import model_of, no_model, room_for
+
+    n, term = graph.num_nodes, None if predictor is None else predictor.structure
+    model, decoder, rows = no_model(n), (0.0, 1.0, 0.0), np.arange(n)
+    if predictor is not None and term is not None:
+        curvature = next(iter(predictor.encoder.space.curvatures), 0.0)
+        decoder = float(predictor.decoder.r), float(predictor.decoder.t), curvature
+        model = model_of(term, graph)
+        # Nodes with many neighbours first: what they have raises the bar for all others.
+        rows = np.argsort(-np.diff(model.start), kind="stable")
+    pairs = Pairs(
+        *form, groups(graph), *sorted_neighbours(graph), *decoder, term is not None,
+        per_node or graph.directed,
+    )  # fmt: skip
+    heaps, workers = empty_heaps(graph, k, per_node), min(n, torch.get_num_threads())
+    with ThreadPoolExecutor(max(1, workers)) as pool:
+        for near in (False,) if term is None else (True, False):
+            rooms = [room_for(model) for _ in range(workers)]  # a visit marks nodes for good
+            low, step = 0, workers
+            while low < n:
+                begin = time.perf_counter()
+                floor = (np.inf, 0, 0) if per_node else last_of(heaps)
+                jobs = [
+                    pool.submit(
+                        search, rows[low + worker : low + step : workers].copy(), near, pairs,
+                        model, floor, heaps, -1 if per_node else worker, room,
+                    )
+                    for worker, room in enumerate(rooms)
+                ]  # fmt: skip
+                for job in jobs:
+                    job.result()
+                low += step
+                step = 2 * step if time.perf_counter() - begin < SECONDS else step // 2
+                step = max(1, min(step, BLOCK // n))
+    return collect(heaps, per_node)
+
+
+def last_of(heaps: Heaps) -> tuple[float, int, int]:
+    """The last one of the best pairs of all heaps, if there are enough of them."""
+    pairs, key = collect(heaps, per_node=False)
+    if len(key) < heaps[0].shape[1]:
+        return np.inf, 0, 0
+    return float(key[-1]), int(pairs[0, -1]), int(pairs[1, -1])
 
 
 def check(z: Tensor, k: int) -> None:
@@ -106,7 +190,7 @@ def check(z: Tensor, k: int) -> None:
 
 
 Heaps = tuple[np.ndarray, np.ndarray, np.ndarray]
-"""Heights ``[heap, slot]``, nodes ``[heap, slot, 2]`` and sizes of heaps of pairs."""
+"""Keys ``[heap, slot]``, nodes ``[heap, slot, 2]`` and sizes of heaps of pairs."""
 
 
 def empty_heaps(graph: Graph, k: int, per_node: bool) -> Heaps:
@@ -189,6 +273,7 @@ def _(space: Hyperbolic, height: np.ndarray) -> np.ndarray:
 
 
 def groups(graph: Graph) -> np.ndarray:
+    """The graph that each node belongs to."""
     if graph.graph_ids is None:
         return np.zeros(graph.num_nodes, np.int64)
     return graph.graph_ids.numpy()
@@ -202,12 +287,12 @@ def sorted_neighbours(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
 
 
 def collect(heaps: Heaps, per_node: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The first pairs of all heaps in order, and their heights."""
+    """The first pairs of all heaps in order, and their keys."""
     k = heaps[0].shape[1]
     filled = np.arange(k) < heaps[2][:, None]
-    height, ends = heaps[0][filled], heaps[1][filled]
+    key, ends = heaps[0][filled], heaps[1][filled]
     if per_node:
-        order = np.lexsort((ends[:, 1], height, ends[:, 0]))
+        order = np.lexsort((ends[:, 1], key, ends[:, 0]))
     else:
-        order = np.lexsort((ends[:, 1], ends[:, 0], height))[:k]
-    return np.ascontiguousarray(ends[order].T), height[order]
+        order = np.lexsort((ends[:, 1], ends[:, 0], key))[:k]
+    return np.ascontiguousarray(ends[order].T), key[order]
