@@ -152,9 +152,13 @@ def test_a_space_of_another_kind_is_searched_pair_by_pair(per_node, monkeypatch)
 def test_the_facts_of_the_search_are_those_of_the_network():
     graph = GRAPHS["weighted"]()
     pairs = torch.combinations(torch.arange(50)).T
-    rows, weight = both_ways(graph.edge_index, graph.edge_weight, 50)
-    counts = kernels.pair_counts(pairs, weight, rows).numpy()
-    degree, facts = rows.degree.double().numpy(), np.empty((pairs.shape[1], FACTS))
+    linked = torch.zeros(50, 50, dtype=torch.bool)
+    linked[tuple(graph.edge_index)] = True
+    pairs = pairs[:, ~linked[tuple(pairs)]]
+    shown = both_ways(graph.edge_index, graph.edge_weight, 50)
+    counts = kernels.pair_counts(pairs, shown.weight, shown.direction, shown.graph).numpy()
+    counts = np.pad(counts, ((0, 0), (0, 4)))
+    degree, facts = shown.graph.degree.double().numpy(), np.empty((pairs.shape[1], FACTS))
     for row, count, (i, j) in zip(facts, counts, pairs.T.tolist(), strict=True):
         fill_facts(count, degree[i], degree[j], row)
     expected = pair_facts(pairs, graph.edge_index, graph.edge_weight, 50)

@@ -223,9 +223,20 @@ def _search_near(
     term, limit, version = room.term, room.limit, room.version
     version[:] = -1
     bar, bars = _bar(heap, size, floor), 0
-    for at in range(visit(i, model, room)):
+    reached = visit(i, model, room)
+    if model.directed:
+        for e in range(model.start[i], model.start[i + 1]):
+            j = model.other[e]
+            if _linked(pairs.other, pairs.start[i], pairs.start[i + 1], j):
+                continue
+            h = _height(pairs.point, pairs.at, i, j, np.inf)
+            key = _rounded(_base(h, pairs) + term_of(i, j, model, room))
+            if not _after(key, i, j, bar):
+                size = _put(key, i, j, heap, size)
+                bar, bars = _bar(heap, size, floor), bars + 1
+    for at in range(reached):
         j = room.reached[at]
-        if j < i and not pairs.both_ways:
+        if room.beside[j] == i or (j < i and not pairs.both_ways):
             continue
         kind, bucket = model.kind[j], model.bucket[int(room.shared[j, 0])]
         if version[kind, bucket] != bars:
@@ -269,7 +280,7 @@ def _search_far(
         if group[j] != group[i] or j == i:
             continue
         h = _height(point, at, i, j, most)
-        if h > most or (pairs.structured and room.seen[j] == i):
+        if h > most or (pairs.structured and (room.seen[j] == i or room.beside[j] == i)):
             continue
         key = _key_before(i, j, h, pairs, model, bar, room)
         if key < np.inf:

@@ -16,16 +16,18 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from hgcn.compiled import compiled
-from hgcn.inference.structural_term import COLUMNS, Box, Network, network_of, upper
+from hgcn.inference.structural_term import COLUMNS, COUNTS, Box, Network, network_of, upper
 from hgcn.kernels.numba_cpu.counts_of_pairs import (
     FARTHEST,
     MOST_PATHS,
     MOST_SHARED,
     Scratch,
     count_pair,
+    find,
     scratch_of,
+    visible,
 )
-from hgcn.kernels.rows import Doubles, Ints
+from hgcn.kernels.rows import Bytes, Doubles, Ints
 from hgcn.nn.structure import both_ways
 
 if TYPE_CHECKING:
@@ -44,6 +46,9 @@ class Model(NamedTuple):
     Attributes:
         start, other, weight: the edges in both directions.
         strength: the sum of the weights of each node.
+        direction: that of each edge (:func:`hgcn.kernels.pair_counts`).
+        directed: 1 if some edge has no reverse.
+        outward, inward: the degrees of each node in either direction.
         hidden, out, direct: the weights of the network.
         adamic: one over the logarithm of the degree of each node.
         root: one over the root of the degree.
@@ -59,6 +64,10 @@ class Model(NamedTuple):
     other: Ints
     weight: Doubles
     strength: Doubles
+    direction: Bytes
+    directed: int
+    outward: Doubles
+    inward: Doubles
     hidden: Doubles
     out: Doubles
     direct: Doubles
@@ -112,10 +121,12 @@ class Room(NamedTuple):
 def model_of(term: StructureTerm, graph: Graph) -> Model:
     """What the search asks of a structural term and a graph."""
     n = graph.num_nodes
-    near, weights = both_ways(graph.edge_index, graph.edge_weight, n)
-    start, other, weight = near.by_target.start, near.by_target.other, weights.numpy()
-    degree, node = np.diff(start), near.target.numpy()
-    strength = np.maximum(np.bincount(node, weight, n), np.finfo(np.float64).tiny)
+    shown = both_ways(graph.edge_index, graph.edge_weight, n)
+    edges = visible(shown.weight, shown.direction, shown.graph)
+    start, other, weight, _, direction = edges
+    degree, node = np.diff(start), shown.graph.target.numpy()
+    outward: Doubles = np.bincount(node, direction & 1, n).astype(np.float64)
+    inward: Doubles = np.bincount(node, direction >> 1, n).astype(np.float64)
     ways = np.bincount(node, degree[other], n).astype(np.float64)
     lightest, heaviest = np.full(n, np.inf), np.zeros(n)
     np.minimum.at(lightest, node, weight)
@@ -133,7 +144,7 @@ def model_of(term: StructureTerm, graph: Graph) -> Model:
     numbers = np.arange(degree.max(initial=0) + 1)
     bucket = np.where(numbers > 0, 1 + np.ceil(np.log2(np.maximum(numbers, 1))), 0)
     return Model(
-        start, other, weight, strength, *network_of(term), 1 / np.log(np.maximum(degree, 2)),
+        *edges, int((direction < 3).any()), outward, inward, *network_of(term), 1 / np.log(np.maximum(degree, 2)),
         1 / np.sqrt(np.maximum(degree, 1)), ways, lightest, heaviest, kind, least, most, scale,
         bucket.astype(np.int64),
     )  # fmt: skip
@@ -143,8 +154,9 @@ def no_model(n: int) -> Model:
     """In place of a structural term where there is none: all n nodes are of one class."""
     none, zero = np.zeros(n, np.int64), np.zeros(1)
     return Model(
-        start=none, other=none, weight=zero, strength=zero, hidden=np.zeros((1, 1)), out=zero,
-        direct=zero, adamic=zero, root=zero, ways=zero, lightest=zero, heaviest=zero, kind=none,
+        start=none, other=none, weight=zero, strength=zero,
+        direction=np.zeros(1, np.int8), directed=0, outward=zero, inward=zero,
+        hidden=np.zeros((1, 1)), out=zero, direct=zero, adamic=zero, root=zero, ways=zero, lightest=zero, heaviest=zero, kind=none,
         least=zero, most=zero, scale=zero, bucket=none,
     )  # fmt: skip
 
@@ -158,7 +170,13 @@ def room_for(model: Model) -> Room:
     """Room for visits, of nobody so far."""
     n, classes, width = len(model.ways), len(model.least), len(model.out)
     table = classes, BUCKETS
-    box = np.zeros(6), np.zeros(6), np.zeros(COLUMNS), np.zeros(COLUMNS), np.zeros((2, width))
+    box = (
+        np.zeros(COUNTS),
+        np.zeros(COUNTS),
+        np.zeros(COLUMNS),
+        np.zeros(COLUMNS),
+        np.zeros((2, width)),
+    )
     return Room(
         np.full(n, -1), np.full(n, -1), np.empty(n, np.int64), np.empty((n, 4)), np.empty(4),
         np.empty((2, classes)), np.empty(classes), np.empty(table), np.empty(table),
@@ -224,6 +242,14 @@ def _fill_largest(values: Doubles, numbers: Doubles, bins: Ints, total: Doubles)
 
 
 @compiled(error_model="numpy")
+def _own_ways(i: int, end: int, model: Model, low: Doubles, high: Doubles) -> None:
+    """How much the degrees of a node in either direction differ from its degree, at its end."""
+    degree = math.log1p(float(model.start[i + 1] - model.start[i]))
+    low[10 + end] = high[10 + end] = math.log1p(model.outward[i]) - degree
+    low[12 + end] = high[12 + end] = math.log1p(model.inward[i]) - degree
+
+
+@compiled(error_model="numpy")
 def class_bound(i: int, kind: int, bucket: int, model: Model, room: Room) -> float:
     """An upper bound of the term of i, which was visited, and nodes of a class.
 
@@ -238,6 +264,9 @@ def class_bound(i: int, kind: int, bucket: int, model: Model, room: Room) -> flo
     least, most = model.least[kind], model.most[kind]
     low[:] = 0.0
     high[:] = 0.0
+    if model.directed:
+        _own_ways(i, 0, model, low, high)
+        low[11] = low[13] = -math.log1p(most)
     if bucket == 0:
         room.far[kind] = 0.0
     if own == 0.0 or most == 0.0:
@@ -256,6 +285,8 @@ def class_bound(i: int, kind: int, bucket: int, model: Model, room: Room) -> flo
         high[0] = min(2.0 ** (bucket - 1), own, most)
         low[1], high[1] = low[0] * room.parts[0], high[0] * room.parts[1]
         low[2], high[2] = low[0] * room.parts[2], high[0] * room.parts[3]
+        low[6:10] = 0.0 if model.directed else low[0]
+        high[6:10] = high[0]
     # A path is found, or not, from the node of smaller degree.
     scale = 1.0
     if own <= most:
@@ -278,7 +309,7 @@ def pair_bound(i: int, j: int, model: Model, room: Room) -> float:
     """
     start, other = model.start, model.other
     one, two = start[i + 1] - start[i], start[j + 1] - start[j]
-    if room.beside[j] == i or min(one, two) > MOST_SHARED:
+    if min(one, two) > MOST_SHARED:
         return np.inf
     scale = max(1.0, model.ways[i if one <= two else j] / MOST_PATHS)
     paths = normalised = 0.0
@@ -294,8 +325,14 @@ def pair_bound(i: int, j: int, model: Model, room: Room) -> float:
     low[:] = 0.0
     if common:
         low[:3] = room.shared[j, :3]
+        low[6:10] = low[0]
     low[5] = 2.0 if common else 3.0
+    if model.directed:
+        _own_ways(i, 0, model, low, high)
+        _own_ways(j, 1, model, low, high)
     high[:] = low
+    if model.directed:
+        low[6:10] = 0.0
     high[3], high[4] = scale * paths, scale * normalised
     if scale == 1.0:
         low[3], low[4] = paths, normalised
@@ -306,11 +343,21 @@ def pair_bound(i: int, j: int, model: Model, room: Room) -> float:
 @compiled(error_model="numpy")
 def term_of(i: int, j: int, model: Model, room: Room) -> float:
     """The term of two nodes by the model's own counts."""
-    start, edges = model.start, (model.start, model.other, model.weight, model.strength)
+    start = model.start
+    edges = start, model.other, model.weight, model.strength, model.direction
     low, high = room.box[0], room.box[1]
     low[:] = 0.0
     room.used[0] += 1
     count_pair(i, j, edges, room.scratch, room.used[0], low)
-    high[:] = low
     one, two = float(start[i + 1] - start[i]), float(start[j + 1] - start[j])
+    if model.directed and low[5] > 0.0:
+        # The edge between the two themselves does not count.
+        place = find(model.other, start[i], start[i + 1], j)
+        way = model.direction[place] if place >= 0 else 0
+        one, two = one - (way > 0), two - (way > 0)
+        low[10] = math.log1p(model.outward[i] - (way & 1)) - math.log1p(one)
+        low[11] = math.log1p(model.outward[j] - (way >> 1)) - math.log1p(two)
+        low[12] = math.log1p(model.inward[i] - (way >> 1)) - math.log1p(one)
+        low[13] = math.log1p(model.inward[j] - (way & 1)) - math.log1p(two)
+    high[:] = low
     return upper(one, two, two, _network(model), room.box)

@@ -21,12 +21,19 @@ if TYPE_CHECKING:
 Network = tuple[Doubles, Doubles, Doubles]
 """Weights of the facts for the hidden numbers ``[facts, hidden]``, of these, and direct ones."""
 Box = tuple[Doubles, Doubles, Doubles, Doubles, Doubles]
-"""Low and high counts, low and high facts, and room for the hidden numbers of the network."""
+"""Low and high counts, low and high facts, and room for the hidden numbers of the network.
+
+Counts are those of :func:`hgcn.kernels.pair_counts`, and then, as logarithms, how much the degrees
+out of the two nodes and those into them differ from their degrees.
+"""
 
 # The columns of hgcn.nn.structure.pair_facts.
 LINKED, COMMON, PATHS, ADAMIC, RESOURCES, NORMALISED, DISTANCE = range(7)
 SUM, GAP, LOW = DISTANCE + FARTHEST - 1, DISTANCE + FARTHEST, DISTANCE + FARTHEST + 1
-COLUMNS = LOW + 1
+DIRECTIONS = LOW + 1
+COLUMNS = DIRECTIONS + 8
+COUNTS = 14
+"""Length of a row of counts."""
 
 
 def network_of(term: StructureTerm) -> Network:
@@ -41,7 +48,8 @@ def network_of(term: StructureTerm) -> Network:
 def fill_facts(counts: Doubles, one: float, two: float, facts: Doubles) -> None:
     """The facts of a pair from its counts and the degrees of its nodes.
 
-    None falls when a count grows, and of those by degrees only the gap may.
+    None falls when a count grows, but for those of directions when common neighbours do, and of
+    those by degrees only the gap may.
     """
     facts[:] = 0.0
     if counts[5] == 0.0:
@@ -53,6 +61,9 @@ def fill_facts(counts: Doubles, one: float, two: float, facts: Doubles) -> None:
     facts[DISTANCE + int(counts[5]) - 2] = 1.0
     low, high = math.log1p(min(one, two)), math.log1p(max(one, two))
     facts[SUM], facts[GAP], facts[LOW] = low + high, high - low, low
+    for way in range(4):
+        facts[DIRECTIONS + way] = math.log1p(counts[6 + way]) - facts[COMMON]
+        facts[DIRECTIONS + 4 + way] = counts[10 + way]
 
 
 @compiled()
@@ -72,6 +83,10 @@ def upper(one: float, least: float, most: float, network: Network, box: Box) -> 
         gaps = low[GAP], high[GAP]
         low[GAP] = 0.0 if least <= one <= most else min(gaps[0], gaps[1])
         high[GAP] = max(gaps[0], gaps[1])
+    for way in range(4):
+        if box[0][6 + way] < box[0][0]:  # else all common neighbours have this direction
+            f, width = DIRECTIONS + way, high[COMMON] - low[COMMON]
+            low[f], high[f] = low[f] - width, min(0.0, high[f] + width)
     hidden, out, direct = network
     smallest[:] = 0.0
     largest[:] = 0.0

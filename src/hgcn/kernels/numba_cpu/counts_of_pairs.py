@@ -53,7 +53,7 @@ def _draw(i: int, j: int) -> float:
 
 
 @compiled()
-def _find(other: Ints, low: int, high: int, v: int) -> int:
+def find(other: Ints, low: int, high: int, v: int) -> int:
     """The position of v among the sorted neighbours other[low:high], -1 if it is not there."""
     end = high
     while low < high:
@@ -72,7 +72,7 @@ def _place(
     """The position of v among the neighbours of j, -1 if it is none."""
     if marked:
         return slot[v] if mark[v] == stamp else -1
-    return _find(other, start[j], start[j + 1], v)
+    return find(other, start[j], start[j + 1], v)
 
 
 @compiled(error_model="numpy")
