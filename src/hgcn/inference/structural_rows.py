@@ -156,7 +156,8 @@ def no_model(n: int) -> Model:
     return Model(
         start=none, other=none, weight=zero, strength=zero,
         direction=np.zeros(1, np.int8), directed=0, outward=zero, inward=zero,
-        hidden=np.zeros((1, 1)), out=zero, direct=zero, adamic=zero, root=zero, ways=zero, lightest=zero, heaviest=zero, kind=none,
+        hidden=np.zeros((1, 1)), out=zero, direct=zero, adamic=zero, root=zero, ways=zero,
+        lightest=zero, heaviest=zero, kind=none,
         least=zero, most=zero, scale=zero, bucket=none,
     )  # fmt: skip
 
