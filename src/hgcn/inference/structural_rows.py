@@ -144,9 +144,9 @@ def model_of(term: StructureTerm, graph: Graph) -> Model:
     numbers = np.arange(degree.max(initial=0) + 1)
     bucket = np.where(numbers > 0, 1 + np.ceil(np.log2(np.maximum(numbers, 1))), 0)
     return Model(
-        *edges, int((direction < 3).any()), outward, inward, *network_of(term), 1 / np.log(np.maximum(degree, 2)),
-        1 / np.sqrt(np.maximum(degree, 1)), ways, lightest, heaviest, kind, least, most, scale,
-        bucket.astype(np.int64),
+        *edges, int((direction < 3).any()), outward, inward, *network_of(term),
+        1 / np.log(np.maximum(degree, 2)), 1 / np.sqrt(np.maximum(degree, 1)), ways, lightest,
+        heaviest, kind, least, most, scale, bucket.astype(np.int64),
     )  # fmt: skip
 
 
