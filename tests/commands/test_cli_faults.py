@@ -354,3 +354,13 @@ def _run_and_wait(code):
     heard = time.monotonic() + 10
     while time.monotonic() < heard:
         time.sleep(0.01)
+
+
+def test_a_signal_within_compiled_code_is_an_interruption(capsys):
+    """The interpreter raises a SystemError then, as it does here."""
+    heard = SystemError("returned a result with an exception set")
+    with pytest.raises(KeyboardInterrupt), explained(lambda: "Nothing is left."):
+        raise heard from KeyboardInterrupt()
+    assert capsys.readouterr().err == "hgcn: interrupted. Nothing is left.\n"
+    with pytest.raises(SystemError), explained(lambda: "Nothing is left."):
+        raise SystemError("something else")

@@ -27,9 +27,12 @@ def explained(left: Callable[[], str]) -> Iterator[None]:
     try:
         with _stopped_by_sigterm():
             yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        # Compiled code that is called when a signal comes makes a SystemError of it.
+        if not isinstance(error.__cause__ or error, KeyboardInterrupt):
+            raise
         sys.stderr.write(f"hgcn: interrupted. {left()}\n")
-        raise
+        raise KeyboardInterrupt from error
 
 
 @contextlib.contextmanager
