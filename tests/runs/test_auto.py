@@ -41,7 +41,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     return state
 
 
-def chosen(graph, given=LONG, seconds=4.0, source=None, **options):
+def chosen(graph, given=LONG, seconds=2.0, source=None, **options):
     wanted, name = settle(source, given)
     return choose_settings(graph, wanted, given, seconds, preset=name, **options)
 
@@ -94,17 +94,17 @@ def test_progress_is_told_and_the_time_is_kept(clock: dict[str, float]) -> None:
     assert {(one.rung, one.candidates) for one in seen} == {(0, 8), (1, 4), (2, 2)}
     assert {one.candidate for one in seen if one.rung == 0} == set(range(1, 9))
     assert seen[-1].best == max(one["val"] for one in record["candidates"])
-    assert 0 <= seen[-1].seconds_left < seen[0].seconds_left < 4
-    assert 3.9 < record["spent"] < 4.5
+    assert 0 <= seen[-1].seconds_left < seen[0].seconds_left < 2
+    assert 1.9 < record["spent"] < 2.5
     assert sum(one["seconds"] for one in record["candidates"]) <= record["spent"]
 
 
 def test_compiling_is_not_on_the_clock(monkeypatch: pytest.MonkeyPatch, clock) -> None:
     class Compiler:
-        """Each look at the clock is a second of compiling."""
+        """Nearly all of each step of the clock is spent on compiling."""
 
         def __enter__(self):
-            return lambda: clock["now"] - 0.001
+            return lambda: 0.99 * clock["now"]
 
         def __exit__(self, *error: object) -> None:
             pass
@@ -112,13 +112,14 @@ def test_compiling_is_not_on_the_clock(monkeypatch: pytest.MonkeyPatch, clock) -
     clock["step"] = 1.0
     assert chosen(tree())[1]["note"] == TOO_SHORT
     monkeypatch.setattr(auto, "compile_timer", Compiler)
-    record = chosen(tree(), seconds=1.0)[1]
+    clock["now"] = 0.0
+    record = chosen(tree(), seconds=0.1)[1]
     assert record["note"] == ""
 
 
 def test_given_settings_are_never_overruled() -> None:
     given = {**LONG, "model": "gcn", "lr": 0.005, "hidden_share": 0.2}
-    config, record = chosen(tree(), given)
+    config, record = chosen(tree(), given, seconds=1.0)
     assert {name: getattr(config, name) for name in given} == given
     tried = [one["settings"] for one in record["candidates"]]
     assert tried == [
@@ -126,9 +127,8 @@ def test_given_settings_are_never_overruled() -> None:
         {"layers": 1, "feature_dropout": 0.3},
     ]  # fmt: skip
     # Another model has no attention.
-    tried = [
-        one["settings"] for one in chosen(tree(), {**LONG, "attention": True})[1]["candidates"]
-    ]
+    given = {**LONG, "attention": True}
+    tried = [one["settings"] for one in chosen(tree(), given, seconds=1e-9)[1]["candidates"]]
     assert not any("model" in settings or "attention" in settings for settings in tried)
 
 

@@ -198,6 +198,21 @@ class SeedsDisplay(LiveDisplay):
         self.show(Line(f"seeds {done}/{total}", facts, (done + sum(parts)) / total), *lines)
 
 
+class BaselinesDisplay(SeedsDisplay):
+    """The progress of several models, one after the other."""
+
+    label = ""
+
+    def begin(self, label: str) -> None:
+        """Go on to another model."""
+        self.label, self.start, self.first = label, time.monotonic(), None
+
+    def show(self, *lines: Line) -> None:
+        """Show the lines of the seeds, with the model in the first of them."""
+        lines[0].start = f"{self.label}: {lines[0].start}"
+        super().show(*lines)
+
+
 def _seed_line(seed: int, progress: Progress | None) -> Line:
     if progress is None:
         return Line(f"  seed {seed}", [(0, "starting")])

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import re
 import shlex
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,6 +15,7 @@ from hgcn.commands._settings import (
     above_zero,
     add_settings,
     given_settings,
+    new_folder,
     source_and_settings,
 )
 from hgcn.errors import ConfigError, RunError
@@ -79,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
     if seeds is not None and source == "-":
         raise ConfigError("Expected a file with --seeds: standard input can be read only once.")
     given |= {} if arguments.auto is None else {"auto": _seconds(arguments.auto)}
-    folder = Path(arguments.out) if arguments.out else _new_folder(source)
+    folder = Path(arguments.out) if arguments.out else new_folder(source)
     preload(arguments, "hgcn.runs.seeds")
     from hgcn.runs.fit import fit
     from hgcn.runs.seeds import fit_seeds, holds_seeds
@@ -185,17 +184,6 @@ def _left(folder: Path) -> str:
     return "There is no result yet."
 
 
-def _new_folder(source: str) -> Path:
-    name = re.sub(r"[^\w-]+", "-", Path(source).stem).strip("-") or "graph"
-    stem = f"{name}-{time.strftime('%Y%m%d-%H%M%S')}"
-    folder = Path("runs") / stem
-    count = 1
-    while folder.exists():
-        count += 1
-        folder = Path("runs") / f"{stem}-{count}"
-    return folder
-
-
 def _show(
     metrics: dict[str, Any], folder: Path, quiet: bool, notes: list[str], warnings: list[str]
 ) -> None:
@@ -206,7 +194,7 @@ def _show(
         sys.stderr.writelines(f"hgcn: warning: {warning}\n" for warning in warnings)
         return
     from hgcn.commands._display import auto_table, output, scores_table
-    from hgcn.commands._scores import untrained_table, untrained_winner
+    from hgcn.commands._scores import advice, untrained_table
 
     console = output()
     if "auto" in metrics:
@@ -216,7 +204,7 @@ def _show(
     console.print("* picked the epoch.  " + "; ".join(notes) + ".")
     if (table := untrained_table(metrics)) is not None:
         console.print(table)
-    for warning in (*warnings, *filter(None, [untrained_winner(metrics)])):
+    for warning in (*warnings, *filter(None, [advice(metrics)])):
         console.print(warning, style="yellow")
     console.print(f"Run folder: {folder}", soft_wrap=True)
 

@@ -37,6 +37,8 @@ def check_metrics(metrics: Any) -> dict[str, Any]:
     curvatures = metrics.get("curvatures")
     if not isinstance(curvatures, list) or not all(map(_is_number, curvatures)):
         wrong.append("curvatures")
+    if not _is_number(metrics.get("radius", 0)):
+        wrong.append("radius")
     if wrong:
         raise ValueError(f"metrics.json has no {wrong[0]!r} as a training writes it")
     if "auto" in metrics:

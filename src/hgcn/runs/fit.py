@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -13,6 +14,8 @@ from hgcn.compiled import fixed_order
 from hgcn.config import Config, check_names, read_toml
 from hgcn.errors import RunError
 from hgcn.inference.calibration import Calibration
+from hgcn.inference.trained import embeddings
+from hgcn.nn.spaces import Hyperbolic
 from hgcn.runs import folder as run_folder
 from hgcn.runs.auto import Choosing, check_seconds, choose_settings, preset_of, settings_of
 from hgcn.runs.checkpoint import Checkpoint, remove_checkpoint
@@ -239,7 +242,18 @@ def _record(
         environment=run_folder.describe_environment(graph, seconds),
     )
     run._kept["graph"] = graph
+    if (radius := _radius(run)) is not None:
+        metrics["radius"] = radius
     return run
+
+
+def _radius(run: Run) -> float | None:
+    """How far out embeddings lie in units of the curvature radius; None if they are not curved."""
+    space = run.predictor.encoder.space
+    if not isinstance(space, Hyperbolic):
+        return None
+    (c,) = space.curvatures
+    return math.sqrt(c) * float(embeddings(run, run.graph).norm(dim=1).max())
 
 
 def _draw(run: Run, folder: Path) -> None:

@@ -104,6 +104,7 @@ def fit_seeds(
     choose(graph, wanted)
     state = Seeds(folder, list(range(wanted.seed, wanted.seed + seeds)))
     wanted.replace(seed=state.asked[-1])  # refused if no seed can be so large
+    files.make_folder(folder)
     state.auto = read_auto(folder) if holds_seeds(folder) else None
     if auto is not None and state.auto is None:
         if holds_seeds(folder):
@@ -115,7 +116,6 @@ def fit_seeds(
         wanted = settings_of(wanted, settings, state.auto)
     plan = _plan(wanted, seeds, graph.fingerprint())
     del graph
-    files.make_folder(folder)
     busy = RunError(f"Another process trains seeds in {folder}. Wait for it.")
     with locked_or(folder / LOCK, busy):
         try:
@@ -175,6 +175,8 @@ def summarise(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
     summary["seeds"] = [result["seed"] for result in results]
     for part in ("val", "test"):
         summary[part] = _averaged([result[part] for result in results])
+    if all("radius" in result for result in results):
+        summary["radius"] = max(result["radius"] for result in results)
     untrained = [result["untrained"] for result in results if "untrained" in result]
     if len(untrained) == len(results):
         summary["untrained"] = _averaged(untrained)
