@@ -84,10 +84,10 @@ def finish(run: Run, path: Path) -> None:
     if "graph" in run._kept:
         files.write_table(path / EMBEDDINGS, run.embedding_table())
     about_run = {**run.environment, "num_classes": run.predictor.num_classes}
-    sealed = SEALED
+    sealed = [*SEALED]
     if "auto" in run.metrics:
         files.write_json(path / AUTO, run.metrics["auto"])
-        sealed = (*SEALED, AUTO)
+        sealed.append(AUTO)
     about_run["files"] = {name: files.checksum(path / name) for name in sealed}
     files.write_json(path / ENVIRONMENT, about_run)
     run._kept["path"] = path
