@@ -98,7 +98,7 @@ def fixed_order(size: int) -> Iterator[None]:
 def compile_timer() -> Iterator[Callable[[], float]]:
     """A function that tells how many seconds of this context were spent on compiling."""
     listener: Any = event.TimingListener()  # type: ignore[no-untyped-call]
-    with event.install_listener("numba:compile", listener):  # type: ignore[no-untyped-call]
+    with event.install_listener("numba:compile", listener):
         yield lambda: listener.duration if listener.done else 0.0
 
 
