@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +12,10 @@ from hgcn.names import score_name
 if TYPE_CHECKING:
     from rich.table import Table
 
+CLOSE = 0.005
+"""A score that is behind by no more than this would have done as well."""
+FLAT = 0.01
+"""Distances that differ by less than this from Euclidean ones make no difference."""
 COLUMNS = {
     "roc_auc": "ROC AUC\ntest",
     "roc_auc_degrees": "same\ndegrees",
@@ -39,18 +45,43 @@ def untrained_table(metrics: Mapping[str, Any]) -> Table | None:
     return rows_table(header, rows)
 
 
-def untrained_winner(metrics: Mapping[str, Any]) -> str | None:
-    """A sentence, if one of the scores that need no training is ahead on validation."""
+def advice(metrics: Mapping[str, Any]) -> str | None:
+    """A sentence, if something simpler would do as well; at most one."""
+    return _untrained_advice(metrics) or _flat_advice(metrics)
+
+
+def _untrained_advice(metrics: Mapping[str, Any]) -> str | None:
+    """A score that needs no training and is ahead on validation, or close behind."""
     select = metrics["select"]
     untrained = metrics.get("untrained", {}).get("val") or {}
     found = {name: mean_of(scores[select]) for name, scores in untrained.items()}
     best = max(found, key=lambda name: found[name], default="")
     own = mean_of(metrics["val"][select])
-    if not best or found[best] <= own:
+    if not best or found[best] < own - CLOSE:
+        return None
+    verdict = "would be ahead" if found[best] > own else "would have done as well"
+    return (
+        f"Without any training, {_title(best)} {verdict} on validation: "
+        f"{score_name(select)} {100 * found[best]:.2f}, {metrics['model']} {100 * own:.2f}."
+    )
+
+
+def _flat_advice(metrics: Mapping[str, Any]) -> str | None:
+    """A hyperbolic space whose points lie so close together that it is nearly flat.
+
+    Distances in a ball of radius rho, in units of the curvature radius, are between one and
+    ``sinh(rho)/rho`` times those of normal coordinates as plain vectors.
+    """
+    radius = metrics.get("radius")
+    if radius is None or radius >= 1 or radius == 0:
+        return None
+    stretch = math.sinh(radius) / radius - 1
+    if stretch >= FLAT:
         return None
     return (
-        f"Without any training, {_title(best)} would be ahead on validation: "
-        f"{score_name(select)} {100 * found[best]:.2f}, {metrics['model']} {100 * own:.2f}."
+        f"The space of the embeddings is nearly flat: distances are Euclidean within "
+        f"{100 * stretch:.2g} %. A Euclidean model may do as well: "
+        f"hgcn compare --baselines {shlex.quote(metrics['source'])}"
     )
 
 
