@@ -125,17 +125,23 @@ class StructureTerm(nn.Module):
     :func:`pair_facts` without biases: **zero where the two nodes have nothing in common**, so that
     there the embedding alone says how likely the link is.
 
-    Args:
-        dropout: share of the facts that are left out in each step.
+    Example:
+        >>> import torch
+        >>> from hgcn.nn import StructureTerm, pair_facts
+        >>> path = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+        >>> facts = pair_facts(torch.tensor([[0, 0], [2, 3]]), path, None, 4)
+        >>> facts.any(1)  # 0 and 2 share a neighbour, 0 and 3 nothing
+        tensor([ True, False])
+        >>> StructureTerm()(facts.float()).shape
+        torch.Size([2])
 
     Shapes:
         - **input:** facts :math:`(M, F)`.
         - **output:** numbers :math:`(M)`.
     """
 
-    def __init__(self, dropout: float = 0.0) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.dropout = dropout
         self.hidden = nn.Linear(FACTS, HIDDEN, bias=False)
         self.out = nn.Linear(HIDDEN, 1, bias=False)
         self.direct = nn.Linear(FACTS, 1, bias=False)
@@ -151,6 +157,5 @@ class StructureTerm(nn.Module):
         """Numbers to be added to logits."""
         if facts.shape[-1] != FACTS:
             raise GraphError(f"Expected {FACTS} facts of each pair, got {facts.shape[-1]}.")
-        facts = functional.dropout(facts, self.dropout, self.training)
         total = self.out(functional.relu(self.hidden(facts))) + self.direct(facts)
         return total.squeeze(-1)
