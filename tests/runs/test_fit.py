@@ -160,7 +160,7 @@ def test_training_learns(task, sparse):
         assert graph.x is not None
         start, column = torch.arange(0, 804, 4), torch.arange(4).repeat(200)
         graph = graph.replace(x=csr_matrix(start, column, graph.x.flatten(), (200, 4)))
-    run = fit(graph, task=task, epochs=40, lr=0.05, dim=8, normalise="standard")
+    run = fit(graph, task=task, epochs=80, lr=0.05, dim=8, normalise="standard")
     select = run.metrics["select"]
     assert run.metrics["val"][select] == pytest.approx(max(row[select] for row in run.history))
     assert run.metrics["test"][select] > (0.6 if task == "link" else 0.9)

@@ -13,9 +13,9 @@ examples:
   hgcn evaluate runs/cora --negatives hard  each edge among its likest pairs
 
 Of another graph, all labelled nodes are classified; or a tenth of its edges is
-hidden and predicted from the others. Hard negatives of an edge are 250 pairs that
-have one of its ends and another node, one that has many neighbours in common with
-that end.
+hidden and predicted from the others. Hard negatives of an edge are 250 pairs
+that have one of its ends, and another node that has many neighbours in common
+with that end.
 """
 
 

@@ -22,7 +22,7 @@ NAMES = {
     "curvature": "ROC AUC against a fixed curvature, from the store (figure 4)",
     "attention": "attention of a node two hops far, GAT and HGCN (figure 5)",
     "training": "loss, validation score and curvatures of a run",
-    "reliability": "how often links of a probability are there, before and after calibration",
+    "reliability": "how often links of a probability are there",
 }
 
 LISTED = "\n".join(f"  {name:<12}{text}" for name, text in NAMES.items())

@@ -19,7 +19,7 @@ from hgcn.inference.trained import embeddings
 from hgcn.nn.spaces import Hyperbolic
 from hgcn.runs import folder as run_folder
 from hgcn.runs.auto import Choosing, check_seconds, choose_settings, preset_of, settings_of
-from hgcn.runs.checkpoint import Checkpoint, remove_checkpoint
+from hgcn.runs.checkpoint import Checkpoint, checkpoint_seconds, remove_checkpoint
 from hgcn.runs.checks import check_auto
 from hgcn.runs.run import Run
 from hgcn.settings import Settings
@@ -184,9 +184,10 @@ def run_problem(
             # Only now: settings that no network can be built from leave no folder behind.
             checkpoint = None
             if folder is not None:
-                checkpoint = Checkpoint(folder, problem)
+                checkpoint_seconds()
                 held.enter_context(run_folder.claimed(folder, problem.config, auto))
                 run_folder.check_unfinished(folder, problem.config)
+                checkpoint = Checkpoint(folder, problem)
             state = train(
                 task,
                 on_epoch=on_epoch,
