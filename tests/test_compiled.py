@@ -126,3 +126,17 @@ def test_without_a_folder_to_write_to_it_compiles_each_time(copy: Path) -> None:
         script = f"import numba.core.caching as c; c.CacheImpl._locator_classes[1:] = []\n{SCRIPT}"
         script = script.replace("if True:\n", "\nif True:\n")
         assert run(copy, script, NUMBA_CACHE_DIR=nowhere)[1] == 0
+
+
+def test_the_time_of_compiling_is_told() -> None:
+    double = numba.njit(lambda x: 2 * x)
+    with compiled.compile_timer() as seconds:
+        assert seconds() == 0
+        start = time.perf_counter()
+        assert double(3) == 6
+        assert 0 < seconds() <= time.perf_counter() - start
+        before = seconds()
+        assert double(4) == 8  # nothing is left to compile
+        assert seconds() == before
+    assert double(1.5) == 3.0
+    assert seconds() == before

@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 import numba
 import torch
-from numba.core import caching
+from numba.core import caching, event
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -92,6 +92,14 @@ def fixed_order(size: int) -> Iterator[None]:
     finally:
         _kernel_threads.pop()
         torch.set_num_threads(threads)
+
+
+@contextlib.contextmanager
+def compile_timer() -> Iterator[Callable[[], float]]:
+    """A function that tells how many seconds of this context were spent on compiling."""
+    listener: Any = event.TimingListener()  # type: ignore[no-untyped-call]
+    with event.install_listener("numba:compile", listener):
+        yield lambda: listener.duration if listener.done else 0.0
 
 
 def compiled_sources(package: Path = PACKAGE) -> list[Path]:

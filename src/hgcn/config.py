@@ -118,8 +118,8 @@ class Config:
     dropout: float | None = _setting(
         None, "dropout (of weights in hyperbolic layers)", group="model", low=0, high=0.99
     )
-    feature_dropout: float = _setting(
-        0.0, "share of the features zeroed in each step", group="model", low=0, high=0.99
+    feature_dropout: float | None = _setting(
+        None, "share of the features zeroed in each step", group="model", low=0, high=0.99
     )
     act: str | None = _setting(
         None, "activation between layers", group="model", choices=names.ACTIVATIONS
@@ -144,7 +144,11 @@ class Config:
 
     r: float = _setting(2.0, "Fermi-Dirac: squared distance of even odds", group="decoder")
     t: float = _setting(1.0, "Fermi-Dirac: temperature", group="decoder", above=0)
-    trainable_decoder: bool = _setting(False, "learn r and t", group="decoder")
+    trainable_decoder: bool | None = _setting(None, "learn r and t", group="decoder")
+    structure: bool | None = _setting(
+        None, "links: count also what two nodes have in common, neighbours and short paths; by "
+        "default so", group="decoder",
+    )  # fmt: skip
     classifier: str = _setting(
         "tangent", "classes by a linear map at the origin, or by hyperbolic hyperplanes",
         group="decoder", choices=names.CLASSIFIERS,
@@ -164,8 +168,8 @@ class Config:
     clip: float = _setting(
         1.0, "largest norm of the gradient; 0 for no limit", group="training", low=0
     )
-    hidden_share: float = _setting(
-        0.3, "links: share of edges hidden from messages and predicted in each step; 0 hides none",
+    hidden_share: float | None = _setting(
+        None, "links: share of edges hidden from messages and predicted in each step; 0 hides none",
         group="training", low=0, high=0.95,
     )  # fmt: skip
     negatives: float = _setting(

@@ -80,6 +80,7 @@ CLASSIFIERS: Registry[Any] = Registry(
 
 SCORES = {
     "roc_auc": "ROC AUC",
+    "roc_auc_degrees": "ROC AUC, same degrees",
     "ap": "average precision",
     "mrr": "MRR",
     "accuracy": "accuracy",

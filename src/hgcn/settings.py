@@ -18,7 +18,7 @@ class NetworkSettings(TypedDict, total=False):
     dim: int
     layers: int | None
     dropout: float | None
-    feature_dropout: float
+    feature_dropout: float | None
     act: str | None
     last_act: str | None
     c: float | None
@@ -30,7 +30,8 @@ class NetworkSettings(TypedDict, total=False):
     bias: bool | None
     r: float
     t: float
-    trainable_decoder: bool
+    trainable_decoder: bool | None
+    structure: bool | None
     classifier: str
     epochs: int
     patience: int
@@ -39,7 +40,7 @@ class NetworkSettings(TypedDict, total=False):
     weight_decay: float
     ema: float
     clip: float
-    hidden_share: float
+    hidden_share: float | None
     negatives: float
     class_weights: bool
     link_regulariser: float

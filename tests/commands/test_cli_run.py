@@ -17,8 +17,9 @@ import pytest
 import torch
 
 from hgcn.cli import main
-from hgcn.runs import checkpoint
+from hgcn.runs import checkpoint, seeds
 from hgcn.runs.folder import load_run
+from hgcn.runs.workers import Event
 from small_graphs import same_weights, tree, write_files
 
 # The package has a function of that name.
@@ -178,6 +179,17 @@ def test_wrong_settings_are_all_told(hgcn, folder):
         (["train", "--resume", "links"], "is finished: there is nothing to resume"),
         (["train", "--resume", "new"], "new has no config.toml"),
         (["train", "--resume", "links", "--dim", "3"], "Expected nothing beside --resume"),
+        (["train", "--resume", "links", "--auto", "3"], "Expected nothing beside --resume"),
+        (["train", "edges.csv", "--auto", "soon"], "Expected --auto to be a number of seconds"),
+        (
+            ["train", "edges.csv", "--auto", "0"],
+            "Expected `auto` to be a number of seconds above 0",
+        ),
+        (["compare"], "Expected run folders, or --baselines SOURCE"),
+        (["compare", "links", "--dim", "3"], "Expected --baselines SOURCE beside settings"),
+        (["compare", "links", "--baselines", "edges.csv"], "SOURCE, got both"),
+        (["compare", "--baselines", "edges.csv", "--model", "gcn"], "Expected no `model` with"),
+        (["compare", "--baselines", "-"], "Expected a file with --baselines"),
         (["train", "edgs.csv"], "or the path of an existing file or folder, got 'edgs.csv'"),
         (["evaluate", "nothing"], "there is none at nothing"),
         (["evaluate", "new"], "got no environment.json"),
@@ -211,6 +223,17 @@ def test_evaluate_repeats_the_scores_of_training(hgcn, folder):
     expected = f"{100 * load_run(folder / 'links').metrics['test']['roc_auc']:.2f}"
     assert re.search(rf"ROC AUC +│ +{re.escape(expected)} ", out)
     assert "on its own test part" in out
+
+
+def test_evaluate_against_hard_negatives(hgcn, folder):
+    code, out, _ = hgcn("evaluate", "links", "--negatives", "hard")
+    assert code == 0
+    assert "hard negatives" in out
+    scores = load_run(folder / "links").evaluate(negatives="hard")
+    assert re.search(rf"MRR +│ +{100 * scores['mrr']:.2f} ", out)
+    code, _, err = hgcn("evaluate", "links", "--negatives", "hart")
+    assert code == 2
+    assert "Did you mean 'hard'?" in err
 
 
 def test_evaluate_takes_another_graph(hgcn, folder):
@@ -313,6 +336,76 @@ def test_compare_shows_what_differs(hgcn, folder, monkeypatch):
     cells = table_cells(out)
     assert cells["seeds"] == ["1", "1 of 2"]
     assert cells["ROC AUC"][1] == f"{100 * values[0]:.2f} ± 0.00"
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Seeds are trained in this process; models of the list are interrupted."""
+    stop = []
+
+    def work(jobs, processes):
+        for job in jobs:
+            yield Event(job.key, "started")
+            if job.arguments[2]["model"] in stop:
+                raise KeyboardInterrupt
+            yield Event(job.key, "done", job.function(None, *job.arguments))
+
+    monkeypatch.setattr(seeds, "work", work)
+    monkeypatch.setattr(fit_module, "_draw", lambda run, folder: (folder / "disk.html").touch())
+    return stop
+
+
+def test_baselines_are_trained_and_compared(hgcn, folder, here):
+    words = ["compare", "--baselines", "edges.csv", *TRAIN, "--out", "base", "--attention"]
+    here.append("sage")
+    code, out, err = hgcn(*words)
+    assert (code, out) == (130, "")
+    assert "The same command with --out base goes on." in err
+    here.clear()
+    before = (folder / "base" / "gcn" / "seed-0" / "environment.json").stat().st_mtime_ns
+    code, out, _ = hgcn(*words)
+    assert code == 0
+    assert (folder / "base" / "gcn" / "seed-0" / "environment.json").stat().st_mtime_ns == before
+    cells = table_cells(out)
+    models = ["hgcn", "gcn", "gat", "sage", "mlp", "euc", "hyp"]
+    assert cells["model"] == models
+    runs = [load_run(folder / "base" / name / "seed-0") for name in models]
+    scores = [f"{100 * run.metrics['test']['roc_auc']:.2f}" for run in runs]
+    assert cells["ROC AUC"] == scores
+    assert {run.config.dim for run in runs} == {3}
+    assert runs[0].config.attention  # which only hgcn has
+    assert runs[1].config.attention is None
+    for run in runs[1:]:
+        torch.testing.assert_close(
+            run.link_task().parts.test.positives, runs[0].link_task().parts.test.positives
+        )
+    assert (
+        cells["Adamic-Adar"][1]
+        == f"{100 * runs[0].metrics['untrained']['test']['adamic_adar']['roc_auc']:.2f}"
+    )
+    code, out, _ = hgcn("compare", "--baselines", "edges.csv", *TRAIN, "--features", "nodes.csv",
+                        "--labels", "side", "--out", "based", "--seeds", 2)  # fmt: skip
+    assert code == 0
+    assert table_cells(out)["model"] == models[:5]  # of classes
+    assert table_cells(out)["seeds"] == ["2"] * 5
+    assert "±" in table_cells(out)["F1"][0]
+    assert "Adamic-Adar" not in out
+
+
+def test_auto_says_what_was_tried(hgcn, folder):
+    words = ["train", "edges.csv", *TRAIN, "--no-structure", "--out", "auto", "--auto", "0.5"]
+    code, out, _ = hgcn(*words)
+    assert code == 0
+    record = load_run(folder / "auto").metrics["auto"]
+    assert len(record["candidates"]) == 8
+    cells = table_cells(out)
+    assert set(cells) >= {"defaults", "lr 0.02, weight_decay 0.001", "model sage"}
+    assert [name for name, row in cells.items() if row[-1] == "chosen"] != []
+    code, out, err = hgcn(*words[:-3], "short", "--auto", "1e-9", "--quiet")
+    assert (code, out) == (0, "short\n")
+    assert "hgcn: warning: The time did not suffice to validate every candidate" in err
+    config = load_run(folder / "short").config
+    assert (config.lr, config.model, config.layers) == (0.01, "hgcn", 2)
 
 
 def table_cells(out):

@@ -19,7 +19,7 @@ from hgcn.experiments.cells import INDUCTIVE, SHALLOW, VARIANTS
 from hgcn.experiments.reproduce import longest, missing, reproduce, seconds_left
 from hgcn.experiments.tables import blocks, summary_markdown, table1_markdown, value
 from hgcn.names import MODELS
-from hgcn.training.presets import preset
+from hgcn.training.presets import STRUCTURE, preset
 
 ROOT = Path(__file__).parents[2]
 PRESETS = {
@@ -61,21 +61,26 @@ def test_every_request_is_a_valid_configuration(name: str) -> None:
 
 
 def test_there_are_presets_of_every_method() -> None:
-    assert len(PRESETS) == 110
-    assert {model for _, _, model in PRESETS} == set(paper.METHODS)
+    plain = [key for key in PRESETS if not key[2].endswith(STRUCTURE)]
+    assert len(plain) == 110
+    assert {model for _, _, model in plain} == set(paper.METHODS)
 
 
 @pytest.mark.parametrize("key", PRESETS, ids="-".join)
 def test_a_preset_is_a_configuration_that_leaves_the_protocol_alone(
     key: tuple[str, str, str],
 ) -> None:
-    source, task, model = key
+    source, task, section = key
     settings = PRESETS[key]
-    choice = {"task": task, "model": model}
+    model = section.removesuffix(STRUCTURE)
+    choice = {"task": task, "model": model, "structure": model != section}
     Config(**settings, **choice)
     assert source in DATASETS
     assert not set(settings) & {"split_seed", "val_share", "test_share", "device", "dtype", "seed"}
-    assert preset(source, choice) == ("-".join(key), {**settings, **choice})
+    found = {"task": task, "model": model}
+    if model != section:
+        found["structure"] = True
+    assert preset(source, choice) == ("-".join(key), {**settings, **found})
 
 
 def test_keys_differ_by_what_is_run_and_by_nothing_else() -> None:

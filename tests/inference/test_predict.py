@@ -182,12 +182,13 @@ def test_link_scores_on_many_graphs(monkeypatch):
     asked = []
     links = run.predictor.links
 
-    def spy(z, pairs):
+    def spy(z, pairs, facts=None):
         asked.append(pairs)
-        return links(z, pairs)
+        return links(z, pairs, facts)
 
     monkeypatch.setattr(run.predictor, "links", spy)
-    assert set(run.evaluate(graph)) == {"roc_auc", "ap", "hits@10", "hits@50", "mrr"}
+    scores = {"roc_auc", "roc_auc_degrees", "ap", "hits@10", "hits@50", "mrr"}
+    assert set(run.evaluate(graph)) == scores
     pairs = asked[0]
     assert graph.graph_ids is not None
     assert torch.equal(*graph.graph_ids[pairs])

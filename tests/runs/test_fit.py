@@ -1,4 +1,5 @@
 import contextlib
+import dataclasses
 import math
 import random
 from importlib import import_module
@@ -8,10 +9,12 @@ import pytest
 import torch
 
 from hgcn.config import Config
+from hgcn.data.datasets import DATASETS
 from hgcn.data.sparse import csr_matrix
 from hgcn.errors import ConfigError, DataError, DivergenceError, ModelError
-from hgcn.runs.fit import fit
+from hgcn.runs.fit import fit, settle
 from hgcn.runs.folder import load_run
+from hgcn.training import presets
 from hgcn.training.links import LinkTask
 from hgcn.training.loop import train
 from hgcn.training.presets import preset
@@ -157,7 +160,7 @@ def test_training_learns(task, sparse):
         assert graph.x is not None
         start, column = torch.arange(0, 804, 4), torch.arange(4).repeat(200)
         graph = graph.replace(x=csr_matrix(start, column, graph.x.flatten(), (200, 4)))
-    run = fit(graph, task=task, epochs=40, lr=0.05, dim=8, normalise="standard")
+    run = fit(graph, task=task, epochs=80, lr=0.05, dim=8, normalise="standard")
     select = run.metrics["select"]
     assert run.metrics["val"][select] == pytest.approx(max(row[select] for row in run.history))
     assert run.metrics["test"][select] > (0.6 if task == "link" else 0.9)
@@ -221,3 +224,25 @@ def test_a_config_file_repeats_its_run_exactly(tmp_path):
     assert again.config == settings
     keep = {key: value for key, value in first.metrics.items() if key != "seconds"}
     assert {key: again.metrics[key] for key in keep} == keep
+
+
+def test_the_structural_term_has_presets_of_its_own(monkeypatch, tmp_path):
+    (tmp_path / "cora-link.toml").write_text(
+        "[hgcn]\nlr = 0.5\n[hgcn-structure]\nlr = 0.25\n[gcn]\nlr = 0.125\n"
+    )
+    entry = dataclasses.replace(DATASETS["cora"], presets=tmp_path)
+    monkeypatch.setattr(presets, "DATASETS", {"cora": entry})
+    found = {}
+    for model in ("hgcn", "gcn"):
+        for structure in (None, True, False):
+            config, name = settle("cora", {"task": "link", "model": model, "structure": structure})
+            found[model, structure] = (name, config.lr, config.structure)
+    own, plain, other = "cora-link-hgcn-structure", "cora-link-hgcn", "cora-link-gcn"
+    assert found == {
+        ("hgcn", None): (own, 0.25, True),
+        ("hgcn", True): (own, 0.25, True),
+        ("hgcn", False): (plain, 0.5, False),
+        ("gcn", None): (other, 0.125, False),
+        ("gcn", True): (other, 0.125, True),
+        ("gcn", False): (other, 0.125, False),
+    }

@@ -108,7 +108,7 @@ def test_the_run_itself_is_good(run, capsys):
     assert check(run, capsys)
 
 
-METRIC_KEYS = ["test", "best_epoch", "seconds", "curvatures", "select", "source"]
+METRIC_KEYS = ["test", "best_epoch", "seconds", "curvatures", "select", "source", "radius", "auto"]
 FORGED = [
     *((METRICS, (key,)) for key in METRIC_KEYS),
     (METRICS, ("test", "accuracy")),

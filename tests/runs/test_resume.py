@@ -249,12 +249,12 @@ def test_a_run_of_another_process_in_the_meantime_is_left_alone(tmp_path, monkey
     claimed, graph = fit_module.run_folder.claimed, tree()
     out = tmp_path / "run"
 
-    def late(path, config):
+    def late(path, config, auto):
         monkeypatch.undo()
         monkeypatch.setattr(fit_module, "_draw", lambda run, folder: None)
         with contextlib.suppress(Killed):
             fit(graph, task="link", out=out, seed=1, on_epoch=stop_after(end), **SETTINGS)
-        return claimed(path, config)
+        return claimed(path, config, auto)
 
     monkeypatch.setattr(fit_module.run_folder, "claimed", late)
     with pytest.raises(RunError, match="another process has written one there"):

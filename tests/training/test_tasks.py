@@ -8,6 +8,7 @@ from hgcn.data.features import degree_features
 from hgcn.data.sparse import as_features
 from hgcn.data.splits import NodeSplit
 from hgcn.errors import ConfigError
+from hgcn.nn.structure import pair_facts
 from hgcn.training.links import LinkTask
 from hgcn.training.nodes import NodeTask, disagreement
 from hgcn.training.problem import Problem, choose
@@ -27,9 +28,9 @@ def make(graph, **settings):
         seen.append({"x": x, "edges": edge_index, "weight": edge_weight})
         return encode(x, edge_index, edge_weight)
 
-    def spy_links(z, pairs):
-        seen[-1]["pairs"] = pairs
-        return links(z, pairs)
+    def spy_links(z, pairs, facts=None):
+        seen[-1] |= {"pairs": pairs, "facts": facts}
+        return links(z, pairs, facts)
 
     task.predictor.encode, task.predictor.links = spy_encode, spy_links
     return task, seen
@@ -102,7 +103,7 @@ def test_in_a_directed_graph_both_ways_are_hidden_together():
 
 
 def test_the_link_loss_is_the_cross_entropy_of_the_fermi_dirac_decoder():
-    task, seen = make(tree(), task="link")
+    task, seen = make(tree(), task="link", structure=False)
     loss = step_loss(task, 1, generator())
     pairs = seen[0]["pairs"]
     z = task.predictor.encoder.encode(task.x, seen[0]["edges"], None)
@@ -111,6 +112,28 @@ def test_the_link_loss_is_the_cross_entropy_of_the_fermi_dirac_decoder():
     half = pairs.shape[1] // 2
     expected = -p[:half].log().mean() - (1 - p[half:]).log().mean()
     torch.testing.assert_close(loss, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("graph", [tree(), tree(directed=True), forest((20,) * 8)])
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_structure_is_counted_on_the_edges_that_a_step_shows(graph, share):
+    task, seen = make(graph, task="link", hidden_share=share)
+    step_loss(task, 1, generator())
+    step = seen[0]
+    expected = pair_facts(step["pairs"], step["edges"], step["weight"], len(step["x"]))
+    torch.testing.assert_close(step["facts"], expected.float())
+    whole = graph.edge_index if task._numbers["train"] is None else task._inputs["train"].edge_index
+    counted = pair_facts(step["pairs"], whole, None, len(step["x"])).float()
+    assert torch.equal(step["facts"], counted) == (whole.shape == step["edges"].shape)
+
+
+def test_structure_of_a_part_is_counted_on_the_edges_that_it_shows():
+    task, seen = make(tree(), task="link")
+    for part in ("val", "test"):
+        task.outputs(part)
+        messages = getattr(task.parts, part).messages
+        expected = pair_facts(seen[-1]["pairs"], messages, None, 90)
+        torch.testing.assert_close(seen[-1]["facts"], expected.float())
 
 
 def test_validation_and_test_edges_carry_no_messages():
@@ -256,3 +279,34 @@ def test_numbers_that_are_not_finite_have_no_score():
         with torch.no_grad():
             next(task.predictor.encoder.parameters()).fill_(float("nan"))
         assert task.score("val") != task.score("val")
+
+
+def settled(graph, **settings):
+    return choose(graph, Config(**settings))
+
+
+def test_settings_left_open_depend_on_what_there_is():
+    links = settled(tree(), task="link")
+    assert (links.structure, links.root_weight, links.trainable_decoder) == (True, True, True)
+    plain = settled(tree(), task="link", structure=False)
+    assert (plain.structure, plain.root_weight, plain.trainable_decoder) == (False, False, False)
+    assert (links.hidden_share, plain.hidden_share) == (0.1, 0.3)
+    nodes = settled(tree(), task="node")
+    assert (nodes.structure, nodes.root_weight, nodes.hidden_share) == (False, False, 0.3)
+    assert settled(tree(), task="link", model="gcn").root_weight is None  # gcn has none
+    words = tree(x=as_features(csr_matrix(torch.eye(90).numpy())))
+    for graph, expected in ((tree(), (0.0, 0.0, 2)), (words, (0.5, 0.2, 1))):
+        config = settled(graph, task="link")
+        assert (config.feature_dropout, config.dropout, config.layers) == expected
+    assert settled(words, task="node").feature_dropout == 0
+
+
+def test_settings_that_are_given_stay():
+    given = {"hidden_share": 0.0, "trainable_decoder": False, "root_weight": False}
+    kept = settled(tree(), task="link", **given)
+    assert {name: getattr(kept, name) for name in given} == given
+
+
+def test_classes_have_no_structural_term():
+    with pytest.raises(ConfigError, match="`structure` with links only"):
+        settled(tree(), task="node", structure=True)

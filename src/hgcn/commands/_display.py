@@ -16,6 +16,7 @@ from hgcn.names import score_name
 
 if TYPE_CHECKING:
     from hgcn.experiments.reproduce import Status
+    from hgcn.runs.auto import Choosing
     from hgcn.runs.seeds import Seeds
     from hgcn.training.loop import Progress
     from hgcn.tuning.trial import Trials
@@ -122,6 +123,12 @@ class LiveDisplay:
             self.console.print(str(lines[0]), highlight=False, soft_wrap=True)
             self.last = now
 
+    def choosing(self, state: Choosing) -> None:
+        """Show how far the choice of settings is, before training."""
+        best = "" if state.best is None else f"best {100 * state.best:.2f}"
+        facts = [(1, f"rung {state.rung}"), (0, best), (0, f"{duration(state.seconds_left)} left")]
+        self.show(Line(f"choosing: candidate {state.candidate} of {state.candidates}", facts))
+
 
 class TrainingDisplay(LiveDisplay):
     """The progress of training; give its :meth:`update` to :func:`hgcn.fit` as ``on_epoch``."""
@@ -191,6 +198,21 @@ class SeedsDisplay(LiveDisplay):
         self.show(Line(f"seeds {done}/{total}", facts, (done + sum(parts)) / total), *lines)
 
 
+class BaselinesDisplay(SeedsDisplay):
+    """The progress of several models, one after the other."""
+
+    label = ""
+
+    def begin(self, label: str) -> None:
+        """Go on to another model."""
+        self.label, self.start, self.first = label, time.monotonic(), None
+
+    def show(self, *lines: Line) -> None:
+        """Show the lines of the seeds, with the model in the first of them."""
+        lines[0].start = f"{self.label}: {lines[0].start}"
+        super().show(*lines)
+
+
 def _seed_line(seed: int, progress: Progress | None) -> Line:
     if progress is None:
         return Line(f"  seed {seed}", [(0, "starting")])
@@ -253,6 +275,30 @@ def scores_table(metrics: Mapping[str, Any], title: str) -> Table:
         values = [percent(metrics[part][name]) for part in ("val", "test")]
         table.add_row(score_name(name) + mark, *values)
     return table
+
+
+def auto_table(record: Mapping[str, Any]) -> Table:
+    """The settings that were tried before training, and how far each of them came."""
+    rows = []
+    for number, one in enumerate(record["candidates"]):
+        score = "-" if one["val"] is None else percent(one["val"])
+        end = "chosen" if number == record["chosen"] else one["error"]
+        if not end:
+            end = "" if one["dropped"] is None else f"out after rung {one['dropped']}"
+        rows.append([_settings(one), score, str(one["epochs"]), end])
+    title = f"Tried for {duration(record['spent'])}: {score_name(record['select'])} on validation"
+    return rows_table(["settings", "score", "epochs", ""], rows, title)
+
+
+def _settings(candidate: Mapping[str, Any]) -> str:
+    if candidate["preset"]:
+        return f"preset {candidate['preset']}"
+    shown = {True: "on", False: "off"}
+    pairs = candidate["settings"].items()
+    text = ", ".join(
+        f"{k} {shown[v] if isinstance(v, bool) else v}" for k, v in pairs if v is not None
+    )
+    return text or "defaults"
 
 
 def percent(value: float | Mapping[str, float]) -> str:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import time
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from hgcn.config import TYPES, Config, read_toml
 from hgcn.errors import ConfigError
+from hgcn.text import short_name
 
 NOT_FLAGS = ("source",)
 FEW = 4
@@ -73,6 +76,17 @@ def source_and_settings(
             f"hgcn {command} cora. `hgcn datasets` lists the names."
         )
     return str(source), {**settings, **given}
+
+
+def new_folder(source: str, ending: str = "") -> Path:
+    """A folder that is not there yet, named after a source and the time."""
+    stem = f"{short_name(source)}{ending}-{time.strftime('%Y%m%d-%H%M%S')}"
+    folder = Path("runs") / stem
+    count = 1
+    while folder.exists():
+        count += 1
+        folder = Path("runs") / f"{stem}-{count}"
+    return folder
 
 
 def above_zero(flag: str, text: str) -> int:

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hgcn.commands._loading import preload
+from hgcn.commands._settings import add_settings, given_settings
+from hgcn.errors import ConfigError
 
 if TYPE_CHECKING:
     from rich.text import Text
@@ -17,6 +19,12 @@ EXAMPLES = """\
 examples:
   hgcn compare runs/*
   hgcn compare runs/flat runs/curved
+  hgcn compare --baselines edges.csv --seeds 5
+
+--baselines trains hgcn and the Euclidean models gcn, gat, sage and mlp, for
+links also the shallow euc and hyp, with the same settings, split and seeds, and
+compares them. The same command with the same --out goes on after an
+interruption.
 
 A folder of several seeds (`hgcn train --seeds`) is one column, with the mean
 and deviation of those that are finished.
@@ -26,20 +34,60 @@ and deviation of those that are finished.
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("runs", nargs="+", metavar="RUN", help="run folders")
+    parser.usage = "%(prog)s RUN ...\n       %(prog)s --baselines SOURCE [options]"
+    parser.add_argument("runs", nargs="*", metavar="RUN", help="run folders")
     parser.epilog = EXAMPLES
+    group = parser.add_argument_group("train and compare")
+    group.add_argument("--baselines", metavar="SOURCE", help="data set, edge list or folder")
+    group.add_argument("--seeds", metavar="N", help="seeds for each model (1)")
+    group.add_argument(
+        "--out", metavar="FOLDER", help="folder of the runs (runs/NAME-baselines-TIME)"
+    )
+    group.add_argument("--config", metavar="FILE", help="TOML file with settings")
+    group.add_argument("--quiet", action="store_true", help="no progress")
+    add_settings(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Show the settings that differ, the scores and the times."""
+    if arguments.baselines is not None:
+        return _compare_baselines(arguments)
+    others = [arguments.seeds, arguments.out, arguments.config, given_settings(arguments)]
+    if any(others):
+        raise ConfigError("Expected --baselines SOURCE beside settings: runs have their own.")
+    if not arguments.runs:
+        raise ConfigError("Expected run folders, or --baselines SOURCE.")
     preload(arguments, "hgcn.runs.seeds")
+    columns = [_read(Path(name)) for name in arguments.runs]
+    _show(columns)
+    return 0
+
+
+def _compare_baselines(arguments: argparse.Namespace) -> int:
+    """Train the models that hgcn is to be compared with, and show all of them."""
+    from hgcn.commands._baselines import train_baselines
+
+    if arguments.runs:
+        raise ConfigError("Expected run folders or --baselines SOURCE, got both.")
+    folders, code = train_baselines(arguments)
+    from hgcn.commands._display import output
+    from hgcn.commands._scores import untrained_table
+
+    columns = [_read(folder) for folder in folders]
+    if columns:
+        _show(columns)
+        if (table := untrained_table(columns[0].metrics)) is not None:
+            output().print(table)
+        output().print(f"Run folders: {folders[0].parent}", soft_wrap=True)
+    return code
+
+
+def _show(columns: Sequence[_Column]) -> None:
     from hgcn.commands._display import output, rows_table
 
-    columns = [_read(Path(name)) for name in arguments.runs]
     rows: list[Sequence[str | Text]] = [*_settings(columns), *_scores(columns), *_facts(columns)]
     names = _short([Path(column.name) for column in columns])
     output().print(rows_table(["", *names], rows, "Test scores in per cent"))
-    return 0
 
 
 @dataclass(frozen=True)
@@ -65,6 +113,8 @@ def _read(folder: Path) -> _Column:
         return _Column(str(folder), trained.config.to_dict(), trained.metrics, [trained.metrics], 1)
     runs, total = finished_seeds(folder)
     metrics = [one.metrics for one in runs]
+    if total == 1:
+        return _Column(str(folder), runs[0].config.to_dict(), metrics[0], metrics, 1)
     settings = runs[0].config.to_dict()
     for name in ("seed", "split_seed"):
         values = [getattr(one.config, name) for one in runs]

@@ -22,6 +22,7 @@ NAMES = {
     "curvature": "ROC AUC against a fixed curvature, from the store (figure 4)",
     "attention": "attention of a node two hops far, GAT and HGCN (figure 5)",
     "training": "loss, validation score and curvatures of a run",
+    "reliability": "how often links of a probability are there",
 }
 
 LISTED = "\n".join(f"  {name:<12}{text}" for name, text in NAMES.items())
@@ -36,6 +37,7 @@ examples:
   hgcn figures curvature --store results/runs.jsonl
   hgcn figures attention --node 17
   hgcn figures training runs/a --out training.png
+  hgcn figures reliability runs/a
 """
 
 
@@ -76,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 USED_BY = {
-    "runs": ("embeddings", "attention", "training"),
+    "runs": ("embeddings", "attention", "training", "reliability"),
     "node": ("attention",),
     "color": ("embeddings",),
     "dim": ("embeddings",),
@@ -110,11 +112,22 @@ def _curvature(arguments: argparse.Namespace) -> Figure:
 def _training(arguments: argparse.Namespace) -> Figure:
     from hgcn.figures.training import training_figure
 
+    return training_figure(_only(arguments))
+
+
+def _reliability(arguments: argparse.Namespace) -> Figure:
+    from hgcn.figures.reliability import reliability_figure
+
+    return reliability_figure(_only(arguments))
+
+
+def _only(arguments: argparse.Namespace) -> Run:
     if len(arguments.runs) != 1:
         raise ConfigError(
-            f"Expected one run folder: hgcn figures training RUN; got {len(arguments.runs)}."
+            f"Expected one run folder: hgcn figures {arguments.name} RUN; got "
+            f"{len(arguments.runs)}."
         )
-    return training_figure(_opened(arguments)[0])
+    return _opened(arguments)[0]
 
 
 def _embeddings(arguments: argparse.Namespace) -> Figure:
@@ -170,4 +183,5 @@ _DRAW = {
     "curvature": _curvature,
     "attention": _attention,
     "training": _training,
+    "reliability": _reliability,
 }

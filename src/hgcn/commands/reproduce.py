@@ -18,7 +18,7 @@ from hgcn.text import one_of
 if TYPE_CHECKING:
     from hgcn.experiments import Cell, Store
 
-NAMES = ("table1", "legacy", "ablation", "curvature", "datasets")
+NAMES = ("table1", "legacy", "ablation", "curvature", "strangers", "datasets")
 QUICK_ROWS = ("hgcn", "gcn")
 
 EXAMPLES = """\
@@ -27,6 +27,7 @@ examples:
   hgcn reproduce table1 --cells 'hgcn/*/*' --seeds 10
   hgcn reproduce table1 --cells '*/cora/link' 'gcn/disease/*'
   hgcn reproduce ablation --seeds 3
+  hgcn reproduce strangers --cells '*/power/*'  graphs nobody tuned for
   hgcn reproduce table1 --show            show what the store holds
 
 Finished runs are kept in the store, one line of JSON each, so an interrupted

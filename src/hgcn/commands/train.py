@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,18 +15,21 @@ from hgcn.commands._settings import (
     above_zero,
     add_settings,
     given_settings,
+    new_folder,
     source_and_settings,
 )
 from hgcn.errors import ConfigError, RunError
-from hgcn.text import count, short_name
+from hgcn.text import count
 
 if TYPE_CHECKING:
+    from hgcn.commands._display import LiveDisplay
     from hgcn.runs.seeds import Seeds
 
 EXAMPLES = """\
 examples:
   hgcn train cora                         with the preset of the data set
   hgcn train cora --task node --seeds 10  ten seeds, mean and deviation
+  hgcn train edges.csv --auto 60          choose settings on validation for 60 s
   hgcn train edges.csv --features nodes.csv --labels kind
   hgcn train disease --model gcn --dim 2 --out runs/flat
   hgcn train --config runs/flat/config.toml --seed 1
@@ -58,6 +60,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seeds", metavar="N", help="train with N seeds, in parallel processes")
     parser.add_argument(
+        "--auto", metavar="SECONDS", help="first try a few settings on validation for so long"
+    )
+    parser.add_argument(
         "--quiet", action="store_true", help="no progress, no table; only the run folder"
     )
     add_settings(parser)
@@ -72,7 +77,8 @@ def run(arguments: argparse.Namespace) -> int:
     seeds = None if arguments.seeds is None else above_zero("--seeds", arguments.seeds)
     if seeds is not None and source == "-":
         raise ConfigError("Expected a file with --seeds: standard input can be read only once.")
-    folder = Path(arguments.out) if arguments.out else _new_folder(source)
+    given |= {} if arguments.auto is None else {"auto": _seconds(arguments.auto)}
+    folder = Path(arguments.out) if arguments.out else new_folder(source)
     preload(arguments, "hgcn.runs.seeds")
     from hgcn.runs.fit import fit
     from hgcn.runs.seeds import fit_seeds, holds_seeds
@@ -88,7 +94,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _resume(arguments: argparse.Namespace, given: dict[str, Any]) -> int:
-    if given or arguments.source or arguments.config or arguments.out or arguments.seeds:
+    others = ("source", "config", "out", "seeds", "auto")
+    if given or any(getattr(arguments, name) for name in others):
         raise ConfigError(
             "Expected nothing beside --resume: a resumed run goes on with the settings it has."
         )
@@ -102,14 +109,28 @@ def _resume(arguments: argparse.Namespace, given: dict[str, Any]) -> int:
     return _train(arguments, folder, lambda **more: resume(folder, **more))
 
 
+def _seconds(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ConfigError(
+            f"Expected --auto to be a number of seconds above 0, got {text!r}."
+        ) from None
+
+
 def _train(arguments: argparse.Namespace, folder: Path, train: Callable[..., Any]) -> int:
     """Train one run and show its scores."""
     from hgcn.commands._display import TrainingDisplay
 
     with explained(lambda: _left(folder)), TrainingDisplay(arguments.quiet) as display:
-        metrics = train(on_epoch=display.update).metrics
+        metrics = train(on_epoch=display.update, **_telling(arguments, display)).metrics
     _show(metrics, folder, arguments.quiet, _notes(metrics), list(_warnings(metrics)))
     return INTERRUPTED if metrics["stopped"] == "interrupted" else 0
+
+
+def _telling(arguments: argparse.Namespace, display: LiveDisplay) -> dict[str, Any]:
+    """The keyword that shows the choice of settings, where there is one."""
+    return {} if arguments.auto is None else {"on_auto": display.choosing}
 
 
 def _train_seeds(arguments: argparse.Namespace, folder: Path, train: Callable[..., Any]) -> int:
@@ -117,7 +138,7 @@ def _train_seeds(arguments: argparse.Namespace, folder: Path, train: Callable[..
     from hgcn.commands._display import SeedsDisplay
 
     with explained(lambda: _left(folder)), SeedsDisplay(arguments.quiet) as display:
-        seeds: Seeds = train(on_change=display.update)
+        seeds: Seeds = train(on_change=display.update, **_telling(arguments, display))
     if not seeds.finished and seeds.failed and not seeds.interrupted:
         raise RunError(f"None of {count(len(seeds.asked), 'seed')} has a result.")
     if seeds.finished:
@@ -163,31 +184,27 @@ def _left(folder: Path) -> str:
     return "There is no result yet."
 
 
-def _new_folder(source: str) -> Path:
-    stem = f"{short_name(source)}-{time.strftime('%Y%m%d-%H%M%S')}"
-    folder = Path("runs") / stem
-    count = 1
-    while folder.exists():
-        count += 1
-        folder = Path("runs") / f"{stem}-{count}"
-    return folder
-
-
 def _show(
     metrics: dict[str, Any], folder: Path, quiet: bool, notes: list[str], warnings: list[str]
 ) -> None:
     """The scores on stdout; with --quiet only the folder, and warnings on stderr."""
+    warnings = [*filter(None, [metrics.get("auto", {}).get("note")]), *warnings]
     if quiet:
         sys.stdout.write(f"{folder}\n")
         sys.stderr.writelines(f"hgcn: warning: {warning}\n" for warning in warnings)
         return
-    from hgcn.commands._display import output, scores_table
+    from hgcn.commands._display import auto_table, output, scores_table
+    from hgcn.commands._scores import advice, untrained_table
 
     console = output()
+    if "auto" in metrics:
+        console.print(auto_table(metrics["auto"]))
     title = f"{metrics['source']}: {metrics['task']} prediction with {metrics['model']}"
     console.print(scores_table(metrics, title))
     console.print("* picked the epoch.  " + "; ".join(notes) + ".")
-    for warning in warnings:
+    if (table := untrained_table(metrics)) is not None:
+        console.print(table)
+    for warning in (*warnings, *filter(None, [advice(metrics)])):
         console.print(warning, style="yellow")
     console.print(f"Run folder: {folder}", soft_wrap=True)
 

@@ -33,18 +33,22 @@ INDUCTIVE = ("disease_m", "ppi")
 
 @dataclass(frozen=True)
 class Cell:
-    """One entry of a table: the settings of its runs, one run for each seed."""
+    """One entry of a table: the settings of its runs, one run for each seed.
+
+    With ``tuned`` they start from the preset of the data set, else from the defaults.
+    """
 
     experiment: str
     row: str
     dataset: str
     task: str
     settings: Mapping[str, Any] = field(hash=False)
+    tuned: bool = True
 
     @property
     def source(self) -> str:
         """The data set by its name in :func:`hgcn.load`."""
-        return SOURCES[self.dataset, self.task]
+        return SOURCES[self.dataset, self.task] if self.tuned else self.dataset
 
     @property
     def name(self) -> str:
@@ -54,7 +58,9 @@ class Cell:
     def request(self, seed: int) -> dict[str, Any]:
         """All settings of a run: those of the preset, overruled by those of the cell."""
         wanted = {**self.settings, "task": self.task}
-        _, base = preset(self.source, wanted)
+        if not self.tuned:
+            return {**wanted, "source": self.source, "seed": seed}
+        _, base = preset(self.source, {**wanted, "structure": False})
         return {**base, **wanted, "source": self.source, "seed": seed}
 
     def key(self, seed: int) -> str:
@@ -114,10 +120,35 @@ def curvature() -> list[Cell]:
     return [*fixed, Cell("curvature", "gcn", "disease", "link", {"model": "gcn"})]
 
 
+GRAPHS = (
+    "usair", "netscience", "yeast", "power", "wordnet_mammal", "openflights", "airport_lp",
+    "disease_lp", "cora", "citeseer", "pubmed", "email_enron", "tissue_ppi", "debian",
+)  # fmt: skip
+"""Graphs on which the defaults are tried as they are."""
+ROWS: Mapping[str, Mapping[str, Any]] = {
+    "HGCN": {"model": "hgcn", "structure": True},
+    "SAGE": {"model": "sage", "structure": True},
+    "GCN": {"model": "gcn", "structure": True},
+    "GAT": {"model": "gat", "structure": True},
+    "HGCN without structure": {"model": "hgcn", "structure": False},
+}
+"""Networks with and without the structural term, all with the defaults."""
+
+
+def strangers() -> list[Cell]:
+    """Links of graphs that nobody tuned for: the defaults, nothing chosen for a data set."""
+    return [
+        Cell("strangers", row, dataset, "link", settings, tuned=False)
+        for row, settings in ROWS.items()
+        for dataset in GRAPHS
+    ]
+
+
 EXPERIMENTS: Mapping[str, Callable[[], list[Cell]]] = {
     "table1": table1,
     "legacy": legacy,
     "ablation": ablation,
     "curvature": curvature,
+    "strangers": strangers,
 }
 """Experiments by name."""

@@ -11,11 +11,14 @@ from typing import Any
 from hgcn.experiments import paper
 from hgcn.experiments.cells import (
     CURVATURES,
+    GRAPHS,
+    ROWS,
     SOURCES,
     VARIANTS,
     Cell,
     ablation,
     curvature,
+    strangers,
     table1,
 )
 from hgcn.experiments.paper import TITLES
@@ -166,6 +169,68 @@ def curvature_markdown(store: Store, seeds: int) -> str:
     return markdown([f"{len(CURVATURES)} fixed curvatures -c", "Disease LP"], rows)
 
 
+STRANGERS = {
+    "ROC AUC": ("test", "roc_auc"),
+    "ROC AUC against pairs of the same degrees": ("test", "roc_auc_degrees"),
+    "MRR against hard negatives": ("hard", "mrr"),
+}
+"""The tables of graphs that nobody tuned for, and the score of each in a record."""
+
+
+def strangers_markdown(store: Store, seeds: int) -> str:
+    """Links of graphs that nobody tuned for, by three scores."""
+    cells: dict[str, dict[str, Cell]] = {}
+    for cell in strangers():
+        cells.setdefault(cell.dataset, {})[cell.row] = cell
+    parts = []
+    for title, place in STRANGERS.items():
+        rows = []
+        for graph in GRAPHS:
+            found = {row: store.of(cell, seeds) for row, cell in cells[graph].items()}
+            if any(found.values()):
+                rows.append([graph, *_stranger(found, place, seeds)])
+        header = [title, *ROWS, "best untrained", "HGCN − best other"]
+        parts.append(markdown(header, rows or [["missing", *[""] * (len(header) - 1)]]))
+    return "\n\n".join(parts)
+
+
+Place = tuple[str, str]
+"""Where a score is in a record: the part of it, and the name of the score."""
+
+
+def _stranger(found: dict[str, list[dict[str, Any]]], place: Place, seeds: int) -> list[str]:
+    """The row of one graph: a score of each network, of the best untrained, and the gain."""
+    part, score = place
+    scores = {
+        row: {r["seed"]: 100 * r[part][score] for r in records if score in r[part]}
+        for row, records in found.items()
+    }
+    untrained: dict[str, dict[int, float]] = {}
+    if part == "test":
+        for record in (record for records in found.values() for record in records):
+            for name, values in record["untrained"].items():
+                if score in values:
+                    untrained.setdefault(name, {})[record["seed"]] = 100 * values[score]
+    entries = {row: _value(list(by_seed.values())) for row, by_seed in scores.items()}
+    best = max((entry.mean for entry in entries.values() if entry), default=math.inf)
+    line = [_entry(entry, seeds, best) for entry in entries.values()]
+    name = max(untrained, key=lambda name: statistics.fmean(untrained[name].values()), default="")
+    line.append(f"{_value(list(untrained[name].values()))} ({name})" if name else "")
+    others = [by_seed for row, by_seed in scores.items() if row != "HGCN" and by_seed]
+    others += [untrained[name]] if name else []
+    rival = max(others, key=lambda by_seed: statistics.fmean(by_seed.values()), default={})
+    return [*line, _gain(scores["HGCN"], rival)]
+
+
+def _gain(own: dict[int, float], rival: dict[int, float]) -> str:
+    """The mean difference over the seeds that both have, and its standard error."""
+    gains = [own[seed] - rival[seed] for seed in own if seed in rival]
+    if len(gains) < 2:
+        return ""
+    error = statistics.stdev(gains) / math.sqrt(len(gains))
+    return f"{statistics.fmean(gains):+.1f} ± {error:.1f}"
+
+
 def distortion_markdown(store: Store, seeds: int) -> str:
     """The distortion of the embeddings of link prediction, average and worst."""
     columns = [column for column in SOURCES if column[1] == "link"]
@@ -229,6 +294,7 @@ def blocks(store: Store, seeds: int) -> dict[str, Any]:
         "legacy": table1_markdown(store, seeds, "legacy"),
         "ablation": ablation_markdown(store, seeds),
         "curvature": curvature_markdown(store, seeds),
+        "strangers": strangers_markdown(store, seeds),
         "distortion": distortion_markdown(store, seeds),
         "datasets": datasets_markdown(),
     }

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import copy
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from functools import singledispatch
 
 import numpy as np
@@ -12,11 +16,15 @@ from hgcn.data import pairs as node_pairs
 from hgcn.data.graph import Graph
 from hgcn.errors import GraphError, RunError
 from hgcn.geometry.normal import saturate
+from hgcn.inference.predict import link_probabilities
 from hgcn.inference.trained import Trained, embeddings
+from hgcn.models.predictor import Predictor
 from hgcn.nn.spaces import Euclidean, Hyperbolic, Space
 
 BLOCK = 200_000_000
-"""Number of pairs that are searched in one call, some seconds; Ctrl-C acts in between."""
+"""Number of pairs that are searched in one call at most."""
+SECONDS = 0.5
+"""How long one call is to take at least, if there is so much to do; Ctrl-C acts in between."""
 PLAIN_BLOCK = 1_000_000
 """The same for spaces that the compiled search does not know."""
 
@@ -28,8 +36,9 @@ def top_links(
     """The most probable missing links: pairs of nodes without an edge.
 
     The search is exact. It looks at all pairs of nodes of the same graph, a block at a time, and
-    keeps only the best: memory is O(k), or O(nodes k) with ``per_node``. Pairs with equal
-    probability are ordered by their nodes.
+    keeps only the best: memory is O(nodes + edges + k), or O(edges + nodes k) with ``per_node``.
+    Pairs are compared in double precision, and equal ones are ordered by their nodes. With a
+    structural term, logits within a billionth of each other count as equal.
 
     Args:
         trained: a trained network.
@@ -43,11 +52,20 @@ def top_links(
         undirected pair has its smaller node first, but with ``per_node`` the node it is listed at.
         There are fewer than ``k`` if there are no more pairs without an edge.
     """
-    decoder, space = trained.predictor.decoder, trained.predictor.encoder.space
+    predictor = trained.predictor
     z = embeddings(trained, graph)
-    pairs, squared_distance = closest_pairs(z, graph, k, space=space, per_node=per_node)
-    logits = decoder(squared_distance.to(decoder.start))
-    return pairs, logits.sigmoid().cpu()
+    if predictor.structure is not None:
+        pairs = likely_pairs(predictor, z, graph, k, per_node=per_node)
+        chance = link_probabilities(trained, pairs, graph)
+        # Probabilities are those of the model's own precision, which may swap two that are close.
+        node = pairs[0].numpy() if per_node else np.zeros(pairs.shape[1])
+        order = torch.from_numpy(np.lexsort((-chance.numpy(), node)))
+        return pairs[:, order], chance[order]
+    pairs, squared_distance = closest_pairs(
+        z, graph, k, space=predictor.encoder.space, per_node=per_node
+    )
+    logits = predictor.decoder(squared_distance.to(predictor.decoder.start))
+    return pairs, trained.calibration(logits).cpu()
 
 
 def closest_pairs(
@@ -62,30 +80,126 @@ def closest_pairs(
         space: the space of the embeddings.
         per_node: k pairs for each node, rather than in all.
     """
-    from hgcn.compiled import follow_torch  # Numba takes a while to import
-    from hgcn.inference.pair_search import search
+    check(z, k)
+    form = search_form(space, z)
+    if form is None:
+        z = z.detach().cpu().double()
+        return search_in_blocks(
+            lambda pairs: space.squared_distance(*z[pairs]), graph, k, per_node=per_node
+        )
+    pairs, height = search_compiled(form, graph, k, per_node=per_node)
+    return torch.from_numpy(pairs), torch.from_numpy(squared_distance_at(space, height))
 
-    n = graph.num_nodes
+
+def likely_pairs(
+    predictor: Predictor, z: Tensor, graph: Graph, k: int, *, per_node: bool = False
+) -> Tensor:
+    """The pairs ``[2, M]`` of nodes without an edge that are most probably linked, in order.
+
+    Args:
+        predictor: the network, with a structural term.
+        z: embeddings of all nodes, in normal coordinates.
+        graph: the graph.
+        k: number of pairs.
+        per_node: k pairs for each node, rather than in all.
+    """
+    check(z, k)
+    form = search_form(predictor.encoder.space, z)
+    if form is not None:
+        return torch.from_numpy(
+            search_compiled(form, graph, k, per_node=per_node, predictor=predictor)[0]
+        )
+    from hgcn.inference.pair_search import QUANTUM
+
+    model, z = copy.deepcopy(predictor).cpu().double(), z.detach().cpu().double()
+
+    def height(pairs: Tensor) -> Tensor:
+        facts = model.facts(pairs, graph.edge_index, graph.edge_weight, graph.num_nodes)
+        return -torch.floor(model.links(z, pairs, facts).detach() / QUANTUM + 0.5)
+
+    return search_in_blocks(height, graph, k, per_node=per_node)[0]
+
+
+def search_compiled(
+    form: tuple[np.ndarray, np.ndarray],
+    graph: Graph,
+    k: int,
+    *,
+    per_node: bool,
+    predictor: Predictor | None = None,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The best pairs in order, and the keys by which they are compared: without a network, heights.
+
+    Args:
+        form: points, as :func:`search_form` has them.
+        graph, k, per_node: as in :func:`closest_pairs`.
+        predictor: a network with a structural term, if links are compared by it.
+    """
+    from hgcn.inference.pair_search import Pairs, search  # Numba takes a while to import
+    from hgcn.inference.structural_rows import model_of, no_model, room_for
+
+    n, term = graph.num_nodes, None if predictor is None else predictor.structure
+    model, decoder, rows = no_model(n), (0.0, 1.0, 0.0), np.arange(n)
+    if predictor is not None and term is not None:
+        curvature = next(iter(predictor.encoder.space.curvatures), 0.0)
+        decoder = float(predictor.decoder.r), float(predictor.decoder.t), curvature
+        model = model_of(term, graph)
+        # Nodes with many neighbours first: what they have raises the bar for all others.
+        rows = np.argsort(-np.diff(model.start), kind="stable")
+    pairs = Pairs(
+        *form, groups(graph), *sorted_neighbours(graph), *decoder, term is not None,
+        per_node or graph.directed,
+    )  # fmt: skip
+    heaps, workers = empty_heaps(graph, k, per_node), min(n, torch.get_num_threads())
+    with ThreadPoolExecutor(max(1, workers)) as pool:
+        for near in (False,) if term is None else (True, False):
+            rooms = [room_for(model) for _ in range(workers)]  # a visit marks nodes for good
+            low, step = 0, workers
+            while low < n:
+                begin = time.perf_counter()
+                floor = (np.inf, 0, 0) if per_node else last_of(heaps)
+                jobs = [
+                    pool.submit(
+                        search, rows[low + worker : low + step : workers].copy(), near, pairs,
+                        model, floor, heaps, -1 if per_node else worker, room,
+                    )
+                    for worker, room in enumerate(rooms)
+                ]  # fmt: skip
+                for job in jobs:
+                    job.result()
+                low += step
+                step = 2 * step if time.perf_counter() - begin < SECONDS else step // 2
+                step = max(1, min(step, BLOCK // n))
+    return collect(heaps, per_node)
+
+
+def last_of(heaps: Heaps) -> tuple[float, int, int]:
+    """The last one of the best pairs of all heaps, if there are enough of them."""
+    pairs, key = collect(heaps, per_node=False)
+    if len(key) < heaps[0].shape[1]:
+        return np.inf, 0, 0
+    return float(key[-1]), int(pairs[0, -1]), int(pairs[1, -1])
+
+
+def check(z: Tensor, k: int) -> None:
+    """Refuse a number of links that is none, and embeddings that cannot be compared."""
     if not isinstance(k, int) or isinstance(k, bool) or k < 1:
         raise GraphError(f"Expected `k` to be a whole number of at least 1, got {k!r}.")
     if not bool(z.isfinite().all()):
         raise RunError("Expected finite embeddings, got some that are not.")
-    both_ways = per_node or graph.directed
-    form = search_form(space, z)
-    if form is None:
-        return _search_in_blocks(z, graph, k, space, per_node)
-    nodes = (*form, _groups(graph))
-    edges = _sorted_neighbours(graph)
+
+
+Heaps = tuple[np.ndarray, np.ndarray, np.ndarray]
+"""Keys ``[heap, slot]``, nodes ``[heap, slot, 2]`` and sizes of heaps of pairs."""
+
+
+def empty_heaps(graph: Graph, k: int, per_node: bool) -> Heaps:
+    """Heaps for k pairs: one for each node, or one for each thread."""
+    n = graph.num_nodes
     # At least one entry: an empty heap has no top.
-    k = max(1, min(k, n - 1 if per_node else n * (n - 1) // (1 if both_ways else 2)))
+    k = max(1, min(k, n - 1 if per_node else n * (n - 1) // (1 if graph.directed else 2)))
     count = n if per_node else min(n, torch.get_num_threads())
-    heaps = np.empty((count, k)), np.empty((count, k, 2), np.int64), np.zeros(count, np.int64)
-    rows = max(1, BLOCK // n)
-    follow_torch()
-    for low in range(0, n, rows):
-        search(nodes, edges, (low, min(n, low + rows)), both_ways, per_node, *heaps)
-    pairs, height = _collect(heaps, k, per_node)
-    return torch.from_numpy(pairs), torch.from_numpy(squared_distance_at(space, height))
+    return np.empty((count, k)), np.empty((count, k, 2), np.int64), np.zeros(count, np.int64)
 
 
 @singledispatch
@@ -103,13 +217,17 @@ def squared_distance_at(space: Space, height: np.ndarray) -> np.ndarray:
     return height
 
 
-def _search_in_blocks(
-    z: Tensor, graph: Graph, k: int, space: Space, per_node: bool
+def search_in_blocks(
+    height_of: Callable[[Tensor], Tensor], graph: Graph, k: int, *, per_node: bool
 ) -> tuple[Tensor, Tensor]:
-    """The closest pairs in a space of any kind, by its own distance, some nodes at a time."""
-    n, group = graph.num_nodes, _groups(graph)
+    """The pairs of smallest height in a space of any kind, some nodes at a time.
+
+    Args:
+        height_of: the number of each of the pairs ``[2, M]`` that is compared.
+        graph, k, per_node: as in :func:`closest_pairs`.
+    """
+    n, group = graph.num_nodes, groups(graph)
     linked = np.sort(node_pairs.keys(graph.edge_index.numpy(), n))
-    z = z.detach().cpu().double()
     best = np.empty((2, 0), np.int64), np.empty(0)
     for low in range(0, n, max(1, PLAIN_BLOCK // n)):
         i, j = np.indices((min(n, low + max(1, PLAIN_BLOCK // n)) - low, n)).reshape(2, -1)
@@ -117,16 +235,16 @@ def _search_in_blocks(
         proper = (group[i] == group[j]) & (i != j if per_node or graph.directed else i < j)
         pairs = np.stack((i[proper], j[proper]))
         pairs = pairs[:, ~node_pairs.find(linked, node_pairs.keys(pairs, n))[1]]
-        square = space.squared_distance(*(z[torch.from_numpy(end)] for end in pairs)).numpy()
-        pairs, square = np.concatenate((best[0], pairs), 1), np.concatenate((best[1], square))
-        order = np.lexsort((pairs[1], square, pairs[0]) if per_node else (*pairs[::-1], square))
-        pairs, square = pairs[:, order], square[order]
+        height = height_of(torch.from_numpy(pairs)).numpy()
+        pairs, height = np.concatenate((best[0], pairs), 1), np.concatenate((best[1], height))
+        order = np.lexsort((pairs[1], height, pairs[0]) if per_node else (*pairs[::-1], height))
+        pairs, height = pairs[:, order], height[order]
         if per_node:  # the first k of each node
             first = np.searchsorted(pairs[0], pairs[0])
-            keep = np.arange(len(square)) - first < k
+            keep = np.arange(len(height)) - first < k
         else:
-            keep = np.arange(len(square)) < k
-        best = pairs[:, keep], square[keep]
+            keep = np.arange(len(height)) < k
+        best = pairs[:, keep], height[keep]
     return torch.from_numpy(np.ascontiguousarray(best[0])), torch.from_numpy(best[1])
 
 
@@ -154,27 +272,27 @@ def _(space: Hyperbolic, height: np.ndarray) -> np.ndarray:
     return squared
 
 
-def _groups(graph: Graph) -> np.ndarray:
+def groups(graph: Graph) -> np.ndarray:
+    """The graph that each node belongs to."""
     if graph.graph_ids is None:
         return np.zeros(graph.num_nodes, np.int64)
     return graph.graph_ids.numpy()
 
 
-def _sorted_neighbours(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
+def sorted_neighbours(graph: Graph) -> tuple[np.ndarray, np.ndarray]:
     """The sorted neighbours of all nodes: the first position of each node, and the neighbours."""
     n = graph.num_nodes
     source, target = node_pairs.pairs_at(np.sort(node_pairs.keys(graph.edge_index.numpy(), n)), n)
     return np.searchsorted(source, np.arange(n + 1)), np.ascontiguousarray(target)
 
 
-def _collect(
-    heaps: tuple[np.ndarray, np.ndarray, np.ndarray], k: int, per_node: bool
-) -> tuple[np.ndarray, np.ndarray]:
-    """The pairs of all heaps in order, and their heights."""
+def collect(heaps: Heaps, per_node: bool) -> tuple[np.ndarray, np.ndarray]:
+    """The first pairs of all heaps in order, and their keys."""
+    k = heaps[0].shape[1]
     filled = np.arange(k) < heaps[2][:, None]
-    height, ends = heaps[0][filled], heaps[1][filled]
+    key, ends = heaps[0][filled], heaps[1][filled]
     if per_node:
-        order = np.lexsort((ends[:, 1], height, ends[:, 0]))
+        order = np.lexsort((ends[:, 1], key, ends[:, 0]))
     else:
-        order = np.lexsort((ends[:, 1], ends[:, 0], height))[:k]
-    return np.ascontiguousarray(ends[order].T), height[order]
+        order = np.lexsort((ends[:, 1], ends[:, 0], key))[:k]
+    return np.ascontiguousarray(ends[order].T), key[order]

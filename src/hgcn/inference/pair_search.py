@@ -1,26 +1,73 @@
-r"""The compiled search for the closest pairs of points without an edge.
+r"""The compiled search for the most probable pairs of points without an edge.
 
 A squared distance in hyperbolic space is an increasing function of
 :math:`H = \sinh^2((\rho_i - \rho_j)/2) + \sinh\rho_i \sinh\rho_j |u_i - u_j|^2/4`, which
 needs no exponential for a pair once each node has its own. H is called the height of a pair. A
 node of flat space has the numbers ``FLAT``, with which H is the squared Euclidean distance. So one
 search serves both.
+
+Without a structural term the best pairs are those of the smallest height. With one, an upper bound
+of the term says how high a pair may be at most to be among the best. So pairs with common
+neighbours are searched first, where the term may be large, and then all others, most of which are
+too high. Of a pair that is left, what is cheap comes first: the distance, then a bound by the paths
+between the two, then the counts of the model itself, which alone decide.
 """
 
 from __future__ import annotations
 
+import math
+from typing import NamedTuple
+
 import numpy as np
-from numba import prange
-from numpy.typing import NDArray
 
 from hgcn.compiled import compiled
+from hgcn.inference.structural_rows import (
+    Model,
+    Room,
+    class_bound,
+    pair_bound,
+    term_of,
+    visit,
+)
 from hgcn.kernels.numba_cpu.instructions import square_between
-
-Ints = NDArray[np.int64]
-Doubles = NDArray[np.float64]
+from hgcn.kernels.rows import Doubles, Ints
 
 FLAT = (0.0, 2.0, 1.0, 1.0)
 """The values of (rho, sinh(rho), exp(rho/2), exp(-rho/2)) that make H the flat distance."""
+QUANTUM = 2.0**-30
+"""Logits are rounded to multiples of it, so that rounding errors do not order equal pairs."""
+EXACT = 1e-12
+"""By how much logits may differ, relatively, that were found by sums in another order."""
+
+Bar = tuple[float, int, int]
+"""The key and the nodes of a pair; to be among the best is to come before it."""
+Heap = tuple[Doubles, Ints]
+"""Keys and nodes of pairs, the last of all on top."""
+
+
+class Pairs(NamedTuple):
+    """What pairs are searched, and how they are compared.
+
+    Attributes:
+        point, at: direction and (rho, sinh(rho), exp(rho/2), exp(-rho/2)) of each node.
+        group: the graph of each node.
+        start, other: the sorted neighbours, which are left out.
+        r, t, c: numbers of the decoder, and the curvature; c is 0 in flat space.
+        structured: whether there is a structural term. The key of a pair, the smaller the better,
+            is minus its rounded logit; without the term it is its height.
+        both_ways: whether a pair is looked at from both its nodes.
+    """
+
+    point: Doubles
+    at: Doubles
+    group: Ints
+    start: Ints
+    other: Ints
+    r: float
+    t: float
+    c: float
+    structured: bool
+    both_ways: bool
 
 
 # No sum is reordered, so that H of (i, j) and of (j, i) is the same to the last digit.
@@ -40,6 +87,38 @@ def _height(point: Doubles, at: Doubles, i: int, j: int, limit: float) -> float:
 
 
 @compiled()
+def _base(height: float, pairs: Pairs) -> float:
+    """The logit of a height without the structural term."""
+    if pairs.c > 0.0:
+        height = (2.0 * math.asinh(math.sqrt(height))) ** 2 / pairs.c
+    return (pairs.r - height) / pairs.t
+
+
+@compiled()
+def _rounded(logit: float) -> float:
+    """The key of a logit."""
+    return -math.floor(logit / QUANTUM + 0.5)
+
+
+@compiled()
+def _limit(i: int, term: float, bar: Bar, pairs: Pairs) -> float:
+    """The height up to which pairs (i, j) with at most this term may come before the bar."""
+    if bar[0] == np.inf:
+        return np.inf
+    # The least logit that is rounded to that of the bar, or, after it in order, to the next one.
+    least = QUANTUM * ((0.5 if i > bar[1] else -0.5) - bar[0]) - term
+    least -= EXACT * (1.0 + abs(least) + abs(term))
+    square = pairs.r - pairs.t * least
+    if square < 0.0:
+        return -1.0
+    square *= 1.0 + EXACT
+    half = 0.5 * math.sqrt(pairs.c * square)
+    if half > 350.0:
+        return np.inf
+    return math.sinh(half) ** 2 * (1.0 + 1000.0 * EXACT) if pairs.c > 0.0 else square
+
+
+@compiled()
 def _linked(other: Ints, low: int, high: int, j: int) -> bool:
     """Whether j is among the sorted neighbours other[low:high]."""
     end = high
@@ -53,25 +132,45 @@ def _linked(other: Ints, low: int, high: int, j: int) -> bool:
 
 
 @compiled()
-def _after(h: float, i: int, j: int, height: float, end: Ints) -> bool:
-    """Whether a pair comes later than another one; equal distances are ordered by node."""
-    if h != height:
-        return h > height
-    return i > end[0] or (i == end[0] and j > end[1])
+def _after(key: float, i: int, j: int, bar: Bar) -> bool:
+    """Whether a pair comes later than another one; equal keys are ordered by node."""
+    if key != bar[0]:
+        return key > bar[0]
+    return i > bar[1] or (i == bar[1] and j > bar[2])
 
 
 @compiled()
-def _put(h: float, i: int, j: int, height: Doubles, ends: Ints, size: int) -> int:
+def _pair(heap: Heap, slot: int) -> Bar:
+    return heap[0][slot], heap[1][slot, 0], heap[1][slot, 1]
+
+
+@compiled()
+def _move(heap: Heap, slot: int, to: int) -> None:
+    keys, ends = heap
+    keys[to], ends[to, 0], ends[to, 1] = keys[slot], ends[slot, 0], ends[slot, 1]
+
+
+@compiled()
+def _bar(heap: Heap, size: int, floor: Bar) -> Bar:
+    """The pair to come before: the last one of a full heap, or the floor if that is earlier."""
+    if size < heap[0].shape[0]:
+        return floor
+    last = _pair(heap, 0)
+    return floor if _after(last[0], last[1], last[2], floor) else last
+
+
+@compiled()
+def _put(key: float, i: int, j: int, heap: Heap, size: int) -> int:
     """Put a pair into a heap with the last pair on top, which a full heap drops; its new size."""
-    if size < height.shape[0]:
+    keys, ends = heap
+    if size < keys.shape[0]:
         slot = size
         size += 1
         while slot > 0:
             parent = (slot - 1) >> 1
-            if not _after(h, i, j, height[parent], ends[parent]):
+            if not _after(key, i, j, _pair(heap, parent)):
                 break
-            height[slot] = height[parent]
-            ends[slot] = ends[parent]
+            _move(heap, parent, slot)
             slot = parent
     else:
         slot = 0
@@ -81,75 +180,140 @@ def _put(h: float, i: int, j: int, height: Doubles, ends: Ints, size: int) -> in
                 break
             right = child + 1
             if right < size and _after(
-                height[right], ends[right, 0], ends[right, 1], height[child], ends[child]
+                keys[right], ends[right, 0], ends[right, 1], _pair(heap, child)
             ):
                 child = right
-            if _after(h, i, j, height[child], ends[child]):
+            if _after(key, i, j, _pair(heap, child)):
                 break
-            height[slot] = height[child]
-            ends[slot] = ends[child]
+            _move(heap, child, slot)
             slot = child
-    height[slot] = h
+    keys[slot] = key
     ends[slot, 0] = i
     ends[slot, 1] = j
     return size
 
 
 @compiled()
-def _search_row(
-    i: int,
-    nodes: tuple[Doubles, Doubles, Ints],
-    edges: tuple[Ints, Ints],
-    first: int,
-    heap: tuple[Doubles, Ints],
-    size: int,
+def _key_before(
+    i: int, j: int, h: float, pairs: Pairs, model: Model, bar: Bar, room: Room
+) -> float:
+    """The key of a pair of height h if there is no edge and it comes before the bar; else inf."""
+    key, base = h, 0.0
+    if pairs.structured:
+        base = _base(h, pairs)
+        bound = base + pair_bound(i, j, model, room)
+        key = _rounded(bound + EXACT * (1.0 + abs(bound)))
+    if _after(key, i, j, bar):
+        return np.inf
+    # Few pairs come as far as this, so that a search among the neighbours costs nothing.
+    if _linked(pairs.other, pairs.start[i], pairs.start[i + 1], j):
+        return np.inf
+    if pairs.structured:
+        key = _rounded(base + term_of(i, j, model, room))
+        if _after(key, i, j, bar):
+            return np.inf
+    return key
+
+
+@compiled()
+def _search_near(
+    i: int, pairs: Pairs, model: Model, floor: Bar, heap: Heap, size: int, room: Room
 ) -> int:
-    """Put the pairs of node i with the nodes from ``first`` on into a heap; returns its size."""
-    point, at, group = nodes
-    start, other = edges
-    height, ends = heap
-    k = height.shape[0]
-    worst = height[0] if size == k else np.inf
-    for j in range(first, point.shape[0]):
-        if group[j] != group[i] or j == i:
+    """Put the pairs of node i with common neighbours into a heap; returns its size."""
+    term, limit, version = room.term, room.limit, room.version
+    version[:] = -1
+    bar, bars = _bar(heap, size, floor), 0
+    reached = visit(i, model, room)
+    if model.directed:
+        for e in range(model.start[i], model.start[i + 1]):
+            j = model.other[e]
+            if _linked(pairs.other, pairs.start[i], pairs.start[i + 1], j):
+                continue
+            h = _height(pairs.point, pairs.at, i, j, np.inf)
+            key = _rounded(_base(h, pairs) + term_of(i, j, model, room))
+            if not _after(key, i, j, bar):
+                size = _put(key, i, j, heap, size)
+                bar, bars = _bar(heap, size, floor), bars + 1
+    for at in range(reached):
+        j = room.reached[at]
+        if room.beside[j] == i or (j < i and not pairs.both_ways):
             continue
-        h = _height(point, at, i, j, worst)
-        if h > worst or (size == k and _after(h, i, j, worst, ends[0])):
+        kind, bucket = model.kind[j], model.bucket[int(room.shared[j, 0])]
+        if version[kind, bucket] != bars:
+            if version[kind, bucket] < 0:
+                term[kind, bucket] = class_bound(i, kind, bucket, model, room)
+            limit[kind, bucket] = _limit(i, term[kind, bucket], bar, pairs)
+            version[kind, bucket] = bars
+        most = limit[kind, bucket]
+        if most < 0.0:
             continue
-        # Few pairs come as far as this, so that a search among the neighbours costs nothing.
-        if not _linked(other, start[i], start[i + 1], j):
-            size = _put(h, i, j, height, ends, size)
-            worst = height[0] if size == k else np.inf
+        h = _height(pairs.point, pairs.at, i, j, most)
+        if h > most:
+            continue
+        key = _key_before(i, j, h, pairs, model, bar, room)
+        if key < np.inf:
+            size = _put(key, i, j, heap, size)
+            bar, bars = _bar(heap, size, floor), bars + 1
     return size
 
 
-@compiled(parallel=True)
+@compiled()
+def _search_far(
+    i: int, pairs: Pairs, model: Model, floor: Bar, heap: Heap, size: int, room: Room
+) -> int:
+    """Put the pairs of node i without common neighbours into a heap; returns its size."""
+    point, at, group, kind = pairs.point, pairs.at, pairs.group, model.kind
+    term, limit = room.term[:, 0], room.limit[:, 0]
+    if pairs.structured:
+        visit(i, model, room)
+        for c in range(len(term)):
+            term[c] = class_bound(i, c, model.bucket[0], model, room)
+    bar, changed = _bar(heap, size, floor), True
+    for j in range(0 if pairs.both_ways else i + 1, len(point)):
+        if changed:
+            for c in range(len(term)):
+                limit[c] = bar[0]
+                if pairs.structured:
+                    limit[c] = _limit(i, term[c], bar, pairs)
+            changed = False
+        most = limit[kind[j]]
+        if group[j] != group[i] or j == i:
+            continue
+        h = _height(point, at, i, j, most)
+        if h > most or (pairs.structured and (room.seen[j] == i or room.beside[j] == i)):
+            continue
+        key = _key_before(i, j, h, pairs, model, bar, room)
+        if key < np.inf:
+            size = _put(key, i, j, heap, size)
+            bar, changed = _bar(heap, size, floor), True
+    return size
+
+
+@compiled(nogil=True)
 def search(
-    nodes: tuple[Doubles, Doubles, Ints],
-    edges: tuple[Ints, Ints],
-    rows: tuple[int, int],
-    both_ways: bool,
-    per_node: bool,
-    height: Doubles,
-    ends: Ints,
-    size: Ints,
+    rows: Ints,
+    near: bool,
+    pairs: Pairs,
+    model: Model,
+    floor: Bar,
+    heaps: tuple[Doubles, Ints, Ints],
+    own: int,
+    room: Room,
 ) -> None:
-    """Put the closest pairs of the nodes of some rows, with all nodes, into heaps.
+    """Put the best pairs of some nodes, with all nodes, into heaps.
 
     Args:
-        nodes: direction, (rho, sinh(rho), exp(rho/2), exp(-rho/2)) and graph of each node.
-        edges: the sorted neighbours: the first position of each node, and the neighbours.
-        rows: first row, and the one after the last.
-        both_ways: whether a pair is looked at from both its nodes.
-        per_node: whether node i has heap i; else the rows are dealt out among all heaps.
-        height: the heights in each heap, ``[heap, slot]``.
-        ends: the nodes of the pairs in each heap, ``[heap, slot, 2]``.
-        size: number of pairs in each heap.
+        rows: the nodes.
+        near: whether pairs with common neighbours are searched, rather than all others.
+        pairs, model, room: see the types.
+        floor: a pair after which none counts.
+        heaps: keys ``[heap, slot]``, nodes of the pairs ``[heap, slot, 2]``, and sizes.
+        own: the heap of these rows, or -1 if node i has heap i.
     """
-    low, high = rows
-    workers = min(height.shape[0], high - low)
-    for worker in prange(workers):
-        for i in range(low + np.int64(worker), high, workers):
-            own = i if per_node else np.int64(worker)
-            first = 0 if both_ways else i + 1
-            size[own] = _search_row(i, nodes, edges, first, (height[own], ends[own]), size[own])
+    for i in rows:
+        at = i if own < 0 else own
+        heap, size = (heaps[0][at], heaps[1][at]), heaps[2][at]
+        if near:
+            heaps[2][at] = _search_near(i, pairs, model, floor, heap, size, room)
+        else:
+            heaps[2][at] = _search_far(i, pairs, model, floor, heap, size, room)

@@ -59,7 +59,10 @@ def link_probabilities(trained: Trained, pairs: Any, graph: Graph) -> Tensor:
         )
     z = embedding_layers(trained, graph)[-1].to(trained.config.device)
     with fixed_order(graph.size):
-        return trained.predictor.links(z, pairs.to(z.device)).sigmoid().cpu()
+        weight = None if graph.edge_weight is None else graph.edge_weight.to(z.device)
+        pairs, edges = pairs.to(z.device), graph.edge_index.to(z.device)
+        facts = trained.predictor.facts(pairs, edges, weight, graph.num_nodes)
+        return trained.calibration(trained.predictor.links(z, pairs, facts)).cpu()
 
 
 def known_classes(trained: Trained, graph: Graph) -> Tensor:

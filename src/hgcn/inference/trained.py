@@ -12,6 +12,7 @@ from torch import Tensor
 from hgcn.compiled import fixed_order
 from hgcn.config import Config
 from hgcn.data.graph import Graph
+from hgcn.inference.calibration import Calibration
 from hgcn.inference.feature_map import FeatureMap
 from hgcn.models.predictor import Predictor
 
@@ -29,6 +30,7 @@ class Trained:
         features: the map from features of a graph to input of the network.
         num_nodes: number of nodes of the graph it was trained on.
         class_names: names of the classes, where it was trained on classes.
+        calibration: from logits of links to probabilities.
     """
 
     config: Config
@@ -36,6 +38,7 @@ class Trained:
     features: FeatureMap
     num_nodes: int
     class_names: tuple[str, ...] | None = None
+    calibration: Calibration = field(default_factory=Calibration)
     _kept: dict[str, Any] = field(default_factory=dict, init=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:

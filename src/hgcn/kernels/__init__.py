@@ -4,9 +4,11 @@ from hgcn.kernels.csr import Neighbourhoods, dropout_sparse, neighbourhoods
 from hgcn.kernels.derivatives import first_only
 from hgcn.kernels.kept import kept_with
 from hgcn.kernels.operations import (
+    PAIR_COUNTS,
     attention,
     ends,
     local_sum,
+    pair_counts,
     sparse_product,
     squared_distance,
     translate,
@@ -14,6 +16,7 @@ from hgcn.kernels.operations import (
 )
 
 __all__ = [
+    "PAIR_COUNTS",
     "Neighbourhoods",
     "attention",
     "dropout_sparse",
@@ -22,6 +25,7 @@ __all__ = [
     "kept_with",
     "local_sum",
     "neighbourhoods",
+    "pair_counts",
     "sparse_product",
     "squared_distance",
     "translate",

@@ -134,3 +134,42 @@ def attention(
         "attention", left, left, right, bias, vector, prior, graph, negative_slope=negative_slope
     )
     return result
+
+
+PAIR_COUNTS = (
+    "common", "adamic_adar", "resources", "paths", "normalised_paths", "distance", "through",
+    "back", "met", "split",
+)  # fmt: skip
+"""The columns of :func:`pair_counts`."""
+
+
+def pair_counts(pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoods) -> Tensor:
+    """Counts of what pairs of nodes have in common, the edge between the two left out.
+
+    - ``common``: number of common neighbours;
+    - ``adamic_adar``: the sum over them of one over the logarithm of their degree;
+    - ``resources``: resource allocation, the sum of one over the degree; with weights, of the mean
+      share that the two edges have in the weights of the common neighbour;
+    - ``paths``: number of paths of three edges;
+    - ``normalised_paths``: the same, each divided by the roots of the degrees of its inner nodes;
+    - ``distance``: length of the shortest path, 0 if none of at most eight edges is found;
+    - ``through``, ``back``, ``met``, ``split``: the common neighbours u of a pair (i, j) with edges
+      i→u→j, j→u→i, i→u←j and i←u→j, which are all of them in an undirected graph.
+
+    On the CPU work on a pair is bounded (:mod:`hgcn.kernels.numba_cpu.counts_of_pairs`): counts of
+    nodes with thousands of neighbours are estimates without bias, and the search for a distance
+    beyond three ends when it has looked at some hundred edges.
+
+    Args:
+        pairs: nodes, shape ``[2, M]``.
+        weight: one number for each edge, shape ``[E]``, float64.
+        direction: that of each edge, for the node in whose row it is: 1 if it goes to the
+            neighbour, 2 if it comes from there, 3 for both; shape ``[E]``, int8.
+        graph: the edges, each in both directions, without self-loops, the neighbours of a node in
+            order.
+
+    Returns:
+        A row for each pair, shape ``[M, 10]``, float64; no gradient.
+    """
+    result: Tensor = call("pair_counts", pairs, pairs, weight, direction, graph)
+    return result

@@ -12,6 +12,7 @@ from hgcn.compiled import compiled
 Ints = NDArray[np.int64]
 Floats = NDArray[np.floating[Any]]
 Doubles = NDArray[np.float64]
+Bytes = NDArray[np.int8]
 
 
 class Rows(NamedTuple):

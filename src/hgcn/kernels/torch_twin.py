@@ -7,6 +7,7 @@ arguments of the one in :mod:`hgcn.kernels.operations`.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
@@ -72,6 +73,75 @@ def attention(
 def dropout(values: Tensor, p: float) -> Tensor:
     """Dropout of constants."""
     return torch.nn.functional.dropout(values, p)
+
+
+PAIR_BLOCK = 1 << 20
+"""Number of entries of the rows of pairs that are made dense at a time."""
+FARTHEST = 8
+"""Distance up to which it is searched for."""
+
+
+def pair_counts(pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoods) -> Tensor:
+    """Counts of what pairs have in common, with a row in memory for each end of a pair."""
+    size = max(1, PAIR_BLOCK // max(graph.num_targets, 1))
+    blocks = torch.split(pairs, size, dim=1) if pairs.shape[1] else []
+    rows = [_count_block(block, weight, direction, graph) for block in blocks]
+    return torch.cat(rows) if rows else weight.new_zeros(0, 10)
+
+
+def _count_block(pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoods) -> Tensor:
+    at = torch.arange(pairs.shape[1], device=pairs.device)
+    n = graph.num_targets
+
+    def spread(x: Tensor) -> Tensor:
+        """For each pair and node, the sum of the numbers of the neighbours of the node."""
+        total = x.new_zeros(n, len(x))
+        return total.index_add(0, graph.target, x.t()[graph.source]).t()
+
+    def rows(value: Tensor) -> list[Tensor]:
+        """The numbers of the edges of both ends, without the edge between the two themselves."""
+        found = []
+        for end, other in (pairs, pairs.flip(0)):
+            # The place of a node among the ends of this block: each has a row of its own.
+            alone, place = torch.unique(end, return_inverse=True)
+            number = torch.full((n,), -1, device=end.device).index_put((alone,), at[: len(alone)])
+            kept = number[graph.target] >= 0
+            dense = value.new_zeros(len(alone), n)
+            dense[number[graph.target[kept]], graph.source[kept]] = value[kept]
+            dense = dense[place]
+            dense[at, other] = 0
+            found.append(dense)
+        return found
+
+    one = torch.ones_like(weight)
+    degree = one.new_zeros(n).index_add(0, graph.target, one)
+    strength = one.new_zeros(n).index_add(0, graph.target, weight)
+    strength = strength.clamp_min(torch.finfo(one.dtype).tiny)
+    from_i, from_j = rows(one)
+    both = from_i * from_j
+    share = sum(rows(weight)) / (2 * strength)
+    counts = [both.sum(1), (both / degree.clamp_min(2).log()).sum(1), (both * share).sum(1)]
+    root = degree.clamp_min(1).rsqrt()
+    for scale in (torch.ones_like(root), root):
+        inner, ends = from_i * scale, from_j * scale  # paths i-u-v-j; u and v are not i or j
+        counts.append((spread(inner) * ends).sum(1))
+    out, into = rows((direction & 1).to(one)), rows((direction >> 1).to(one))
+    ways = (out[0] * into[1], into[0] * out[1], out[0] * out[1], into[0] * into[1])
+    distance = _distances(pairs, from_i, from_j > 0, spread)
+    return torch.stack([*counts, distance, *(way.sum(1) for way in ways)], dim=1)
+
+
+def _distances(
+    pairs: Tensor, first: Tensor, last: Tensor, spread: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """Lengths of shortest paths up to ``FARTHEST`` that do not take the edge of the pair."""
+    reached, found = first, first.new_zeros(len(first))
+    for length in range(2, FARTHEST + 1):
+        arrived = (reached * last).sum(1) > 0
+        found = torch.where((found == 0) & arrived, float(length), found)
+        # A walk that comes back to i or j would be no shortest path.
+        reached = ((reached + spread(reached)) > 0).to(first).scatter(1, pairs.t(), 0.0)
+    return found
 
 
 def _sum_to_targets(messages: Tensor, weight: Tensor, graph: Neighbourhoods) -> Tensor:

@@ -12,11 +12,12 @@ from torch.nn import functional
 
 from hgcn import kernels
 from hgcn.config import Config
-from hgcn.errors import ConfigError
+from hgcn.errors import ConfigError, ModelError
 from hgcn.models.base import Encoder
 from hgcn.models.table import build, options_of
 from hgcn.names import CLASSIFIERS
 from hgcn.nn import FermiDirac
+from hgcn.nn.structure import StructureTerm, pair_facts
 from hgcn.text import near_miss
 
 MODEL_OPTIONS = (
@@ -48,17 +49,18 @@ class Predictor(nn.Module):
     ) -> None:
         super().__init__()
         self.num_classes = num_classes
-        self.feature_dropout = config.feature_dropout
+        self.feature_dropout = config.feature_dropout or 0.0
         options = {
             name: value for name in MODEL_OPTIONS if (value := getattr(config, name)) is not None
         }
         self.encoder = build(config.model, in_channels, config.dim, num_nodes=num_nodes, **options)
-        self.decoder = FermiDirac(config.r, config.t, trainable=config.trainable_decoder)
+        self.decoder = FermiDirac(config.r, config.t, trainable=bool(config.trainable_decoder))
         self.classifier: nn.Module | None = None
         if num_classes:
             kind = CLASSIFIERS.find(config.classifier)
             self.classifier = kind.of(config.dim, num_classes, self.encoder.curvature)
         self.heads = nn.ModuleDict(make_heads(self.encoder) if make_heads else {})
+        self.structure = StructureTerm() if config.structure else None
         if config.dtype == "float64":
             self.double()
 
@@ -69,6 +71,7 @@ class Predictor(nn.Module):
         edge_weight: Tensor | None = None,
         *,
         pairs: Tensor | None = None,
+        facts: Tensor | None = None,
         nodes: Tensor | None = None,
         head: str | None = None,
     ) -> Tensor:
@@ -82,6 +85,7 @@ class Predictor(nn.Module):
             edge_index: edges that carry messages.
             edge_weight: their weights.
             pairs: pairs of nodes ``[2, M]``.
+            facts: what the nodes of each pair have in common, where the network asks for it.
             nodes: the nodes to classify; by default all.
             head: the name of another head, which is given the embeddings of the nodes, or of both
                 ends of the pairs, and whose output is returned.
@@ -92,7 +96,7 @@ class Predictor(nn.Module):
             output: Tensor = self.heads[head](*ends)
             return output
         if pairs is not None:
-            return self.links(z, pairs)
+            return self.links(z, pairs, facts)
         return self.classes(z if nodes is None else z[nodes])
 
     def encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
@@ -102,9 +106,27 @@ class Predictor(nn.Module):
             x = drop(x, self.feature_dropout)
         return self.encoder.encode(x, edge_index, edge_weight)
 
-    def links(self, z: Tensor, pairs: Tensor) -> Tensor:
-        """Logits of links between pairs of nodes ``[2, M]``, given embeddings of all nodes."""
-        return self.decoder(self.encoder.squared_distance(*kernels.ends(z, pairs)))
+    def links(self, z: Tensor, pairs: Tensor, facts: Tensor | None = None) -> Tensor:
+        """Logits of links between pairs of nodes ``[2, M]``, given embeddings of all nodes.
+
+        ``facts`` are those of :meth:`facts`, and may be left out where the network has no
+        structural term.
+        """
+        logits: Tensor = self.decoder(self.encoder.squared_distance(*kernels.ends(z, pairs)))
+        if self.structure is None:
+            return logits
+        if facts is None:
+            raise ModelError("Expected `facts` of the pairs for the structural term, got none.")
+        return logits + self.structure(facts)
+
+    def facts(
+        self, pairs: Tensor, edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int
+    ) -> Tensor | None:
+        """What the nodes of each pair have in common on these edges, for :meth:`links`."""
+        if self.structure is None:
+            return None
+        facts = pair_facts(pairs, edge_index, edge_weight, num_nodes)
+        return facts.to(self.structure.out.weight)
 
     def classes(self, z: Tensor) -> Tensor:
         """Logits of the classes of nodes, given their embeddings."""

@@ -5,6 +5,7 @@ from hgcn.nn.attention import NeighbourAttention
 from hgcn.nn.conv import HGCNConv
 from hgcn.nn.decoders import FermiDirac, HyperbolicMLR, TangentClassifier
 from hgcn.nn.linear import HypLinear
+from hgcn.nn.structure import StructureTerm, pair_facts
 
 __all__ = [
     "FermiDirac",
@@ -13,5 +14,7 @@ __all__ = [
     "HypLinear",
     "HyperbolicMLR",
     "NeighbourAttention",
+    "StructureTerm",
     "TangentClassifier",
+    "pair_facts",
 ]

@@ -48,6 +48,8 @@ class Checkpoint:
             "data": problem.graph.fingerprint(),
             "settings": problem.config.to_toml(),
         }
+        if (path / folder.AUTO).exists():
+            self.about["candidates"] = files.checksum(path / folder.AUTO)
         self.seconds = checkpoint_seconds()
         self.last = time.monotonic()
 
@@ -103,7 +105,8 @@ class Checkpoint:
 def remove_checkpoint(path: Path) -> None:
     """Remove the stored state of a run folder, and temporary files of a process that was killed."""
     (path / folder.RESUME).unlink(missing_ok=True)
-    for name in (folder.RESUME, *folder.SEALED, folder.EMBEDDINGS, folder.ENVIRONMENT, folder.PAGE):
+    others = (folder.RESUME, folder.AUTO, folder.EMBEDDINGS, folder.ENVIRONMENT, folder.PAGE)
+    for name in (*others, *folder.SEALED):
         files.remove_leftovers(path / name)
 
 

@@ -6,14 +6,16 @@ to be of the right form, or commands would fail halfway.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from hgcn.config import check_names
 from hgcn.data.encoding import Encoding
+from hgcn.errors import ConfigError
 from hgcn.inference.feature_map import FeatureMap
 from hgcn.names import NORMALISATIONS
 
@@ -35,9 +37,47 @@ def check_metrics(metrics: Any) -> dict[str, Any]:
     curvatures = metrics.get("curvatures")
     if not isinstance(curvatures, list) or not all(map(_is_number, curvatures)):
         wrong.append("curvatures")
+    if not _is_number(metrics.get("radius", 0)):
+        wrong.append("radius")
     if wrong:
         raise ValueError(f"metrics.json has no {wrong[0]!r} as a training writes it")
+    if "auto" in metrics:
+        metrics["auto"] = check_auto(metrics["auto"])
     return metrics
+
+
+def check_auto(record: Any) -> dict[str, Any]:
+    """The record of a choice of settings, if it is of the form that :mod:`hgcn.runs.auto` has."""
+    fits = _has(record, texts=("select", "note"), numbers=("seconds", "spent", "chosen"))
+    candidates = record.get("candidates") if fits else None
+    if not (
+        isinstance(candidates, list)
+        and record["chosen"] in range(len(candidates))
+        and all(
+            _has(one, texts=("preset", "error"), numbers=("epochs", "seconds"))
+            and isinstance(one.get("settings"), dict)
+            and all(
+                _is_number(one[name]) for name in ("val", "dropped") if one.get(name) is not None
+            )
+            for one in candidates
+        )
+    ):
+        raise ConfigError(
+            "Expected `auto` to be seconds, or the record of what was chosen in a run, got another "
+            f"form: {record!r:.40}."
+        )
+    for one in candidates:
+        check_names(one["settings"])
+    return {**record, "chosen": int(record["chosen"])}
+
+
+def _has(table: Any, *, texts: Sequence[str], numbers: Sequence[str]) -> bool:
+    """Whether something is a table with texts and numbers of these names."""
+    return (
+        isinstance(table, dict)
+        and all(isinstance(table.get(name), str) for name in texts)
+        and all(_is_number(table.get(name)) for name in numbers)
+    )
 
 
 def check_network(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -13,8 +14,13 @@ from hgcn import files
 from hgcn.compiled import fixed_order
 from hgcn.config import Config, check_names, read_toml
 from hgcn.errors import RunError
+from hgcn.inference.calibration import Calibration
+from hgcn.inference.trained import embeddings
+from hgcn.nn.spaces import Hyperbolic
 from hgcn.runs import folder as run_folder
-from hgcn.runs.checkpoint import Checkpoint, remove_checkpoint
+from hgcn.runs.auto import Choosing, check_seconds, choose_settings, preset_of, settings_of
+from hgcn.runs.checkpoint import Checkpoint, checkpoint_seconds, remove_checkpoint
+from hgcn.runs.checks import check_auto
 from hgcn.runs.run import Run
 from hgcn.settings import Settings
 from hgcn.training.loop import Progress, State, train
@@ -30,6 +36,8 @@ def fit(
     out: str | Path | None = None,
     config: Config | Mapping[str, Any] | str | Path | None = None,
     on_epoch: Callable[[Progress], None] | None = None,
+    auto: float | Mapping[str, Any] | None = None,
+    on_auto: Callable[[Choosing], None] | None = None,
     **settings: Unpack[Settings],
 ) -> Run:
     """Train a network and evaluate it.
@@ -43,6 +51,10 @@ def fit(
         out: run folder to write; if not given, nothing is written.
         config: a TOML file, a dictionary, or a :class:`~hgcn.config.Config` with every setting.
         on_epoch: called after each epoch with a :class:`~hgcn.training.loop.Progress`.
+        auto: seconds to spend on the choice of settings that are not given: a few candidates are
+            tried on validation, then the best of them is trained. ``run.metrics["auto"]`` says what
+            was tried; given in place of seconds, it trains with what was chosen there.
+        on_auto: called while settings are chosen with a :class:`~hgcn.runs.auto.Choosing`.
         settings: any field of :class:`~hgcn.config.Config`, such as ``task``, which is by default
             "node" where there are labels. ``features``, ``labels``, ``split`` and the other
             settings of reading may also be arrays, DataFrames or lists of columns, as
@@ -61,11 +73,20 @@ def fit(
             "on with an unfinished run by `resume`."
         )
     given, in_memory = reading_options({**_mapping(config), **settings})
+    if auto is not None and not isinstance(auto, Mapping):
+        check_seconds(auto)
     named = isinstance(data, (str, Path))
     wanted, name = settle(str(data) if named else None, given)
     graph = load_graph(wanted, data, **in_memory)
+    record = None
+    if isinstance(auto, Mapping):
+        record = check_auto(dict(auto))
+        wanted, name = settings_of(wanted, given, record), preset_of(record)
+    elif auto is not None:
+        wanted, record = choose_settings(graph, wanted, given, auto, preset=name, on_auto=on_auto)
+        name = preset_of(record)
     problem = Problem(graph, choose(graph, wanted))
-    return run_problem(problem, folder=folder, on_epoch=on_epoch, preset_name=name)
+    return run_problem(problem, folder=folder, on_epoch=on_epoch, preset_name=name, auto=record)
 
 
 def resume(
@@ -92,9 +113,11 @@ def resume(
     if data is None and config.source is None:
         raise RunError("Expected `data`: the run was started on a graph held in memory.")
     graph = load_graph(config, data, **options)
-    name = preset(config.source, {"task": config.task, "model": config.model})[0]
+    auto = run_folder.read_auto(folder)
+    asked = {name: getattr(config, name) for name in ("task", "model", "structure")}
+    name = preset(config.source, asked)[0] if auto is None else preset_of(auto)
     problem = Problem(graph, config)
-    return run_problem(problem, folder=folder, on_epoch=on_epoch, preset_name=name)
+    return run_problem(problem, folder=folder, on_epoch=on_epoch, preset_name=name, auto=auto)
 
 
 def _finish_page(folder: Path, data: Any) -> Run:
@@ -121,6 +144,8 @@ def settle(source: str | None, given: Mapping[str, Any]) -> tuple[Config, str]:
     name, base = preset(source, given)
     merged = {**base, **{k: v for k, v in given.items() if v is not None}}
     merged["source"] = source
+    if name:  # other presets were chosen without the structural term
+        merged.setdefault("structure", False)
     return Config(**merged), name
 
 
@@ -138,6 +163,7 @@ def run_problem(
     folder: Path | None = None,
     on_epoch: Callable[[Progress], None] | None = None,
     preset_name: str = "",
+    auto: dict[str, Any] | None = None,
     parts: tuple[str, ...] = ("val", "test"),
 ) -> Run:
     """Train on a problem and evaluate on some parts of its split.
@@ -147,6 +173,7 @@ def run_problem(
         folder: run folder to write or to go on with.
         on_epoch: called after each epoch.
         preset_name: name of the preset that settings are from.
+        auto: the record of how the settings were chosen.
         parts: the parts to evaluate on.
     """
     start = time.perf_counter()
@@ -157,9 +184,10 @@ def run_problem(
             # Only now: settings that no network can be built from leave no folder behind.
             checkpoint = None
             if folder is not None:
-                checkpoint = Checkpoint(folder, problem)
-                held.enter_context(run_folder.claimed(folder, problem.config))
+                checkpoint_seconds()
+                held.enter_context(run_folder.claimed(folder, problem.config, auto))
                 run_folder.check_unfinished(folder, problem.config)
+                checkpoint = Checkpoint(folder, problem)
             state = train(
                 task,
                 on_epoch=on_epoch,
@@ -169,6 +197,8 @@ def run_problem(
             seconds = time.perf_counter() - start
             scores: dict[str, Any] = {part: task.metrics(part) for part in parts}
             scores["guessing"] = {part: {task.select: task.guess(part)} for part in parts}
+            scores |= task.report(parts)
+            scores |= {} if auto is None else {"auto": auto}
         run = _record(problem, task, state, scores, seconds, preset_name)
         if folder is not None and checkpoint is not None:
             run_folder.finish(run, folder)
@@ -210,10 +240,22 @@ def _record(
         features=problem.features,
         num_nodes=graph.num_nodes,
         class_names=graph.class_names,
+        calibration=Calibration.from_tree(metrics.get("calibration")),
         environment=run_folder.describe_environment(graph, seconds),
     )
     run._kept["graph"] = graph
+    if (radius := _radius(run)) is not None:
+        metrics["radius"] = radius
     return run
+
+
+def _radius(run: Run) -> float | None:
+    """How far out embeddings lie in units of the curvature radius; None if they are not curved."""
+    space = run.predictor.encoder.space
+    if not isinstance(space, Hyperbolic):
+        return None
+    (c,) = space.curvatures
+    return math.sqrt(c) * float(embeddings(run, run.graph).norm(dim=1).max())
 
 
 def _draw(run: Run, folder: Path) -> None:

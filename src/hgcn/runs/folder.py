@@ -19,9 +19,10 @@ from hgcn import files
 from hgcn.config import Config, read_toml
 from hgcn.data.graph import FINGERPRINT, Graph
 from hgcn.errors import ConfigError, RunError
+from hgcn.inference.calibration import Calibration
 from hgcn.inference.feature_map import FeatureMap
 from hgcn.locks import locked_or
-from hgcn.runs.checks import check_metrics, check_network
+from hgcn.runs.checks import check_auto, check_metrics, check_network
 from hgcn.runs.run import Run
 from hgcn.runs.trees import read_tree, write_tree
 from hgcn.training.problem import build_network, has_device
@@ -30,23 +31,27 @@ FORMAT = 1
 CONFIG, HISTORY, METRICS = "config.toml", "history.csv", "metrics.json"
 MODEL, EMBEDDINGS, ENVIRONMENT = "model.safetensors", "embeddings.parquet", "environment.json"
 RESUME, PAGE, LOCK = "resume.safetensors", "disk.html", ".lock"
+AUTO = "auto.json"
+"""What was tried before training, of a run whose settings were chosen (:mod:`hgcn.runs.auto`)."""
 SEALED = (CONFIG, METRICS, HISTORY, MODEL)
-"""Files whose checksums are in environment.json."""
+"""Files whose checksums are in environment.json, with ``AUTO`` where there is one."""
 PACKAGES = ("torch", "torch_geometric", "numba", "numpy", "scikit-learn", "geoopt")
 """Packages whose versions are in environment.json."""
 
 
 @contextmanager
-def claimed(path: Path, config: Config) -> Iterator[None]:
+def claimed(path: Path, config: Config, auto: dict[str, Any] | None = None) -> Iterator[None]:
     """Make the folder of a run, with its settings, and hold it: one process writes to a folder.
 
-    The settings of a run to be resumed stay.
+    The settings of a run to be resumed stay, and so does the record of how they were chosen.
     """
     files.make_folder(path)
     busy = RunError(f"Another process is writing to {path}. Wait for it, or choose another folder.")
     lock = path / LOCK
     with locked_or(lock, busy):
         if not (path / CONFIG).exists():
+            if auto is not None:
+                files.write_json(path / AUTO, auto)
             files.write_text(path / CONFIG, config.to_toml())
         try:
             yield
@@ -79,7 +84,11 @@ def finish(run: Run, path: Path) -> None:
     if "graph" in run._kept:
         files.write_table(path / EMBEDDINGS, run.embedding_table())
     about_run = {**run.environment, "num_classes": run.predictor.num_classes}
-    about_run["files"] = {name: files.checksum(path / name) for name in SEALED}
+    sealed = [*SEALED]
+    if "auto" in run.metrics:
+        files.write_json(path / AUTO, run.metrics["auto"])
+        sealed.append(AUTO)
+    about_run["files"] = {name: files.checksum(path / name) for name in sealed}
     files.write_json(path / ENVIRONMENT, about_run)
     run._kept["path"] = path
 
@@ -109,7 +118,8 @@ def load_run(path: str | Path) -> Run:
             "run made by another version of hgcn?"
         )
     seals = environment.get("files")
-    for name in SEALED:
+    chosen = isinstance(seals, dict) and AUTO in seals
+    for name in (*SEALED, AUTO) if chosen else SEALED:
         if not isinstance(seals, dict) or files.checksum(path / name) != seals.get(name):
             raise RunError(
                 f"Expected {path / name} as the run left it, but it was changed or truncated since."
@@ -161,14 +171,16 @@ def _read(path: Path, environment: dict[str, Any]) -> Run:
     )
     predictor.load_state_dict(tree["weights"])
     check_network(predictor.state_dict(), features, about, predictor.num_classes)
+    metrics = check_metrics(files.read_json(path / METRICS))
     run = Run(
         config=config,
-        metrics=check_metrics(files.read_json(path / METRICS)),
+        metrics=metrics,
         history=read_history(path / HISTORY),
         predictor=predictor.eval(),
         features=features,
         num_nodes=about["num_nodes"],
         class_names=None if names is None else tuple(names),
+        calibration=Calibration.from_tree(metrics.get("calibration")),
         environment=environment,
     )
     run._kept["path"] = path
@@ -196,6 +208,17 @@ def describe_environment(graph: Graph, seconds: float) -> dict[str, Any]:
         "fingerprint": FINGERPRINT,
         "seconds": round(seconds, 2),
     }
+
+
+def read_auto(path: Path) -> dict[str, Any] | None:
+    """The record of how the settings of a folder were chosen; None if they were not."""
+    if not (path / AUTO).exists():
+        return None
+    record = files.read_json(path / AUTO)
+    try:
+        return check_auto(record)
+    except ValueError as error:
+        raise RunError(f"Expected {path / AUTO} as hgcn writes it, got: {error}.") from error
 
 
 def history_csv(history: Sequence[dict[str, Any]]) -> str:

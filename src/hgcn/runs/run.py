@@ -12,16 +12,22 @@ from typing import TYPE_CHECKING, Any
 from torch import Tensor
 
 from hgcn.data.graph import FINGERPRINT, Graph
-from hgcn.errors import DataError, GraphError, RunError
+from hgcn.errors import ConfigError, DataError, GraphError, RunError
 from hgcn.inference import predict, trained
 from hgcn.inference.missing_links import top_links
 from hgcn.inference.trained import Trained
+from hgcn.text import one_of
+from hgcn.training.links import LinkTask
 from hgcn.training.problem import Problem, task_of
 from hgcn.training.source import load_graph
 
 if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
+
+
+NEGATIVES = ("random", "hard")
+"""Negatives that links are evaluated against."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, kw_only=True)
@@ -207,15 +213,39 @@ class Run(Trained):
         graph = self.resolve(graph)
         return task_of(self.config).predict(self, graph)
 
-    def evaluate(self, graph: Any = None) -> dict[str, float]:
+    def evaluate(self, graph: Any = None, *, negatives: str = "random") -> dict[str, float]:
         """Scores on the run's own test part, or on another graph, all of which is then a test.
 
         Of another graph, all labelled nodes are classified; or a tenth of its edges is hidden and
         predicted from the others.
+
+        Args:
+            graph: anything that :func:`hgcn.load` takes; by default the run's own.
+            negatives: of links, "random" pairs, or "hard": hits@k and MRR of each edge against
+                250 pairs that have one end of it and another node, one with many neighbours in
+                common (:mod:`hgcn.training.hard`).
         """
+        if negatives not in NEGATIVES:
+            raise ConfigError(one_of("negatives", negatives, NEGATIVES))
+        if negatives == "hard":
+            return self.link_task(graph).hard_metrics("test")
         if graph is None:
             return Problem(self.graph, self.config).task(self.predictor).metrics("test")
         return task_of(self.config).evaluate(self, self.resolve(graph))
+
+    def link_task(self, graph: Any = None) -> LinkTask:
+        """The pairs, with and without an edge, that the run is evaluated on, and their logits.
+
+        They are those of its own split, or of another graph as :meth:`evaluate` takes it.
+        """
+        if self.config.task != "link":
+            raise ConfigError(
+                f"Expected a run trained for links, got one for the task {self.config.task!r}."
+            )
+        if graph is not None:
+            return LinkTask.unseen(self, self.resolve(graph))
+        problem = Problem(self.graph, self.config)
+        return LinkTask(problem.graph, problem.split, problem.features, self.predictor, self.config)
 
     def plot_disk(self, ax: Axes | None = None, color: Any = "label", **options: Any) -> Axes:
         """Draw the embeddings with matplotlib; options as :func:`hgcn.figures.plot_disk` has."""

@@ -16,9 +16,20 @@ from hgcn.config import Config
 from hgcn.cores import count_cores
 from hgcn.errors import ConfigError, HGCNError, RunError
 from hgcn.locks import locked_or
+from hgcn.runs.auto import Choosing, check_seconds, choose_settings, settings_of
 from hgcn.runs.checkpoint import checkpoint_seconds
 from hgcn.runs.fit import fit, resume, settle
-from hgcn.runs.folder import CONFIG, ENVIRONMENT, LOCK, METRICS, PAGE, load_run, seed_folders
+from hgcn.runs.folder import (
+    AUTO,
+    CONFIG,
+    ENVIRONMENT,
+    LOCK,
+    METRICS,
+    PAGE,
+    load_run,
+    read_auto,
+    seed_folders,
+)
 from hgcn.runs.run import Run
 from hgcn.runs.workers import Job, work
 from hgcn.settings import Settings
@@ -41,6 +52,7 @@ class Seeds:
         finished: metrics of those that are finished.
         failed: what was wrong with those that failed.
         running: progress of those in training; None before their first epoch.
+        auto: how the settings were chosen, if they were.
         interrupted: whether Ctrl-C ended the training before all seeds were done.
     """
 
@@ -49,6 +61,7 @@ class Seeds:
     finished: dict[int, dict[str, Any]] = field(default_factory=dict)
     failed: dict[int, str] = field(default_factory=dict)
     running: dict[int, Progress | None] = field(default_factory=dict)
+    auto: dict[str, Any] | None = None
     interrupted: bool = False
 
     @property
@@ -59,7 +72,8 @@ class Seeds:
     def summary(self) -> dict[str, Any]:
         """Mean and deviation of each score over the finished seeds; which of them are missing."""
         metrics = [self.finished[seed] for seed in self.asked if seed in self.finished]
-        return {**summarise(metrics), "missing": self.missing}
+        summary = {**summarise(metrics), "missing": self.missing}
+        return summary if self.auto is None else {**summary, "auto": self.auto}
 
 
 def fit_seeds(
@@ -69,6 +83,8 @@ def fit_seeds(
     out: str | Path,
     processes: int | None = None,
     on_change: Callable[[Seeds], None] | None = None,
+    auto: float | None = None,
+    on_auto: Callable[[Choosing], None] | None = None,
     **settings: Unpack[Settings],
 ) -> Seeds:
     """Train with several seeds in parallel processes, each into a folder of its own.
@@ -83,6 +99,9 @@ def fit_seeds(
         out: the folder; a file ``metrics.json`` in it has mean and deviation of each score.
         processes: number of seeds to train at a time, by default one for each processor.
         on_change: called whenever something has changed.
+        auto: seconds to spend on the choice of settings, with the first seed; all seeds are trained
+            with what was chosen. A folder that has a choice keeps it.
+        on_auto: called while settings are chosen.
         settings: settings as :func:`hgcn.fit` takes them.
     """
     folder = Path(out)
@@ -90,18 +109,31 @@ def fit_seeds(
         raise ConfigError(f"Expected `seeds` to be in 1..{MOST_SEEDS}, got {seeds}.")
     # Settings and data that are wrong are refused here, before any process is started.
     checkpoint_seconds()
-    wanted, _ = settle(source, settings)
+    wanted, name = settle(source, settings)
+    if auto is not None:
+        check_seconds(auto)
     graph = load_graph(wanted)
     choose(graph, wanted)
     state = Seeds(folder, list(range(wanted.seed, wanted.seed + seeds)))
     wanted.replace(seed=state.asked[-1])  # refused if no seed can be so large
+    files.make_folder(folder)
+    state.auto = read_auto(folder) if holds_seeds(folder) else None
+    if auto is not None and state.auto is None:
+        if holds_seeds(folder):
+            raise ConfigError(
+                f"Expected no `auto`, or another folder: the seeds in {folder} were begun without."
+            )
+        _, state.auto = choose_settings(graph, wanted, settings, auto, preset=name, on_auto=on_auto)
+    if state.auto is not None:
+        wanted = settings_of(wanted, settings, state.auto)
     plan = _plan(wanted, seeds, graph.fingerprint())
     del graph
-    files.make_folder(folder)
     busy = RunError(f"Another process trains seeds in {folder}. Wait for it.")
     with locked_or(folder / LOCK, busy):
         try:
             _agree(folder, plan)
+            if state.auto is not None:
+                files.write_json(folder / AUTO, state.auto)
             _train(state, plan["settings"], processes or count_cores(), on_change)
             if state.finished:
                 files.write_json(folder / METRICS, state.summary())
@@ -154,11 +186,24 @@ def summarise(results: Sequence[dict[str, Any]]) -> dict[str, Any]:
     }
     summary["seeds"] = [result["seed"] for result in results]
     for part in ("val", "test"):
-        summary[part] = {
-            name: mean_and_deviation([result[part][name] for result in results])
-            for name in results[0][part]
-        }
+        summary[part] = _averaged([result[part] for result in results])
+    if all("radius" in result for result in results):
+        summary["radius"] = max(result["radius"] for result in results)
+    untrained = [result["untrained"] for result in results if "untrained" in result]
+    if len(untrained) == len(results):
+        summary["untrained"] = _averaged(untrained)
     return summary
+
+
+def _averaged(trees: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """Mean and sample standard deviation of each number that all of some nested tables have."""
+    found: dict[str, Any] = {}
+    for name in trees[0]:
+        values = [tree[name] for tree in trees if name in tree]
+        if len(values) == len(trees):
+            nested = isinstance(values[0], dict)
+            found[name] = _averaged(values) if nested else mean_and_deviation(values)
+    return found
 
 
 def mean_and_deviation(values: Sequence[float]) -> dict[str, float]:
@@ -218,7 +263,8 @@ def _train(
         for seed in state.asked:
             path = state.folder / f"seed-{seed}"
             if not _take(state, seed, path):
-                arguments = (settings["source"], str(path), {**others, "seed": seed})
+                one = {**others, "seed": seed, "auto": state.auto}
+                arguments = (settings["source"], str(path), one)
                 jobs.append(Job(seed, _one_seed, arguments))
             changed()
         for event in work(jobs, processes):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
@@ -15,14 +15,18 @@ from hgcn.data import pairs as node_pairs
 from hgcn.data.features import degree_features
 from hgcn.data.graph import Graph
 from hgcn.data.splits import LinkPart, LinkSplit, split_links
+from hgcn.data.splits.same_degrees import same_degree_negatives
 from hgcn.errors import ConfigError
+from hgcn.inference.calibration import Calibration, brier
 from hgcn.inference.feature_map import FeatureMap, replace_last_columns
 from hgcn.inference.trained import Trained
 from hgcn.models.predictor import Predictor
 from hgcn.names import PARTS
+from hgcn.training.hard import HARD, hard_ends, hard_metrics
 from hgcn.training.memory import check_memory
 from hgcn.training.metrics import LINK_SCORES, Score, link_metrics
 from hgcn.training.task import Input, Task
+from hgcn.training.untrained import untrained_scores
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,11 +37,20 @@ TEST_SHARE = 0.10
 
 @dataclass(frozen=True, eq=False)
 class LinkBatch:
-    """The input of one step, and the pairs to predict: with an edge, and without."""
+    """The input of one step, and the pairs to predict: with an edge, and without.
+
+    ``facts`` are what the nodes of all these pairs have in common on the edges of the input.
+    """
 
     seen: Input
     positives: Tensor
     negatives: Tensor
+    facts: Tensor | None = None
+
+    @property
+    def pairs(self) -> Tensor:
+        """All pairs to predict."""
+        return torch.cat((self.positives, self.negatives), dim=1)
 
 
 @final
@@ -52,6 +65,7 @@ class LinkTask(Task):
 
     scores: ClassVar[Mapping[str, Score]] = LINK_SCORES
     colour = "depth"
+    structured = True
     search_start: ClassVar[Mapping[str, Any]] = {
         "layers": 1, "attention": False, "aggregation": "origin", "lr": 0.02, "dropout": 0.2,
         "feature_dropout": 0.5, "hidden_share": 0.5, "trainable_decoder": True,
@@ -65,6 +79,22 @@ class LinkTask(Task):
     def default_score(cls, graph: Graph) -> str:
         """ROC AUC."""
         return "roc_auc"
+
+    @classmethod
+    def defaults(cls, graph: Graph, config: Config) -> Mapping[str, Any]:
+        """With the structural term, what was best over many graphs together; see docs/links.md."""
+        if not config.structure:
+            return {}
+        # Few hidden edges: what two nodes have in common is then nearly what the test will show.
+        found: dict[str, Any] = {
+            "hidden_share": 0.1, "trainable_decoder": True, "root_weight": True
+        }  # fmt: skip
+        if graph.x is not None and graph.x.layout == torch.sparse_csr:  # words, easily memorised
+            found |= {
+                "feature_dropout": 0.5, "dropout": 0.2, "layers": 1, "root_weight": False,
+                "attention": False, "aggregation": "origin",
+            }  # fmt: skip
+        return found
 
     @classmethod
     def split(cls, graph: Graph, config: Config) -> LinkSplit:
@@ -110,6 +140,8 @@ class LinkTask(Task):
         self._inputs: dict[str, Input] = {}
         self._numbers: dict[str, Tensor | None] = {}
         self._pairs: dict[str, tuple[Tensor, Tensor]] = {}
+        self._part_facts: dict[str, Tensor | None] = {}
+        self._same_degrees: dict[str, Tensor] = {}
         for name in PARTS:
             self._prepare(name, getattr(split, name))
         # A negative has a number, two nodes, and the vectors of both.
@@ -142,10 +174,11 @@ class LinkTask(Task):
     def batches(self, epoch: int, generator: torch.Generator) -> Iterator[LinkBatch]:
         """One batch: some of the training edges, hidden from messages, and random other pairs."""
         config, positives = self.config, self._pairs["train"][0]
+        share = config.hidden_share or 0.0
         seen = self._inputs["train"]
-        if config.hidden_share:
+        if share:
             units = int(self._unit_of_positive.max()) + 1
-            hidden = torch.rand(units, generator=generator) < config.hidden_share
+            hidden = torch.rand(units, generator=generator) < share
             if not hidden.any():
                 hidden[int(torch.randint(units, (), generator=generator))] = True
             hidden = hidden.to(self.device)
@@ -153,7 +186,11 @@ class LinkTask(Task):
             positives = positives[:, hidden[self._unit_of_positive]]
         count = max(1, round(config.negatives * positives.shape[1]))
         negatives = self._numbered("train", self.parts.sample_negatives(count, generator))
-        yield LinkBatch(seen, positives, negatives)
+        batch = LinkBatch(seen, positives, negatives)
+        yield replace(batch, facts=self._facts(batch.pairs, seen))
+
+    def _facts(self, pairs: Tensor, seen: Input) -> Tensor | None:
+        return self.predictor.facts(pairs, seen.edge_index, seen.edge_weight, len(seen.x))
 
     def _without(self, hidden: Tensor) -> Input:
         """The training input without the messages of hidden edges."""
@@ -172,8 +209,9 @@ class LinkTask(Task):
     def loss(self, batch: LinkBatch) -> Tensor:
         """Mean cross-entropy of the edges, plus that of the other pairs."""
         seen, count = batch.seen, batch.positives.shape[1]
-        pairs = torch.cat((batch.positives, batch.negatives), dim=1)
-        logits = self.network(seen.x, seen.edge_index, seen.edge_weight, pairs=pairs)
+        logits = self.network(
+            seen.x, seen.edge_index, seen.edge_weight, pairs=batch.pairs, facts=batch.facts
+        )
         return (
             functional.softplus(-logits[:count]).mean() + functional.softplus(logits[count:]).mean()
         )
@@ -182,9 +220,18 @@ class LinkTask(Task):
     def outputs(self, part: str) -> tuple[Tensor, Tensor]:
         """Logits of the edges of a part, and of its fixed negatives."""
         positives, negatives = self._pairs[part]
+        pairs = torch.cat((positives, negatives), dim=1)
+        if part not in self._part_facts:
+            self._part_facts[part] = self._facts(pairs, self._inputs[part])
         z = self._embed(self._inputs[part])
-        logits = self.predictor.links(z, torch.cat((positives, negatives), dim=1))
+        logits = self.predictor.links(z, pairs, self._part_facts[part])
         return logits[: positives.shape[1]], logits[positives.shape[1] :]
+
+    @torch.no_grad()
+    def logits(self, part: str, pairs: Tensor) -> Tensor:
+        """Logits of pairs of nodes, numbered as in the part, on the edges that it shows."""
+        seen = self._inputs[part]
+        return self.predictor.links(self._embed(seen), pairs, self._facts(pairs, seen))
 
     @classmethod
     def constants(cls, first: Tensor, second: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
@@ -192,8 +239,71 @@ class LinkTask(Task):
         yield torch.zeros_like(first), torch.zeros_like(second)
 
     def metrics(self, part: str) -> dict[str, float]:
-        """ROC AUC, average precision, hits@k and MRR."""
-        return link_metrics(*self.outputs(part))
+        """ROC AUC, also against negatives of the same degrees, average precision, hits@k, MRR."""
+        return link_metrics(*self.outputs(part), self.logits(part, self._alike(part)))
+
+    def _alike(self, part: str) -> Tensor:
+        """Negatives of a part that have the degrees of its positives, in its numbering."""
+        if part not in self._same_degrees:
+            own: LinkPart = getattr(self.parts, part)
+            drawn = same_degree_negatives(
+                own.positives,
+                own.messages,
+                self._known(),
+                self.graph.num_nodes,
+                seed=self.config.seed_of_split,
+                graph_ids=self.graph.graph_ids,
+            )
+            self._same_degrees[part] = self._numbered(part, drawn)
+        return self._same_degrees[part]
+
+    def _known(self) -> Tensor:
+        """All edges of the graph and of all parts: none of them is a negative."""
+        asked = [getattr(self.parts, name).positives for name in PARTS]
+        return torch.cat((self.graph.edge_index, *asked), dim=1)
+
+    def hard_metrics(self, part: str) -> dict[str, float]:
+        """Hits@k and MRR of each edge against its own hard negatives, ``HARD`` where there are."""
+        seen, number = self._inputs[part], self._numbers[part]
+        known, ids = self._known(), self.graph.graph_ids
+        if ids is None:
+            ids = torch.zeros(self.graph.num_nodes, dtype=torch.long)
+        if number is not None:
+            known = number[known]
+            known, ids = known[:, (known >= 0).all(0)], ids[number >= 0]
+
+        def ends(nodes: Tensor) -> Tensor:
+            seed = self.config.seed_of_split
+            return hard_ends(nodes, seen.edge_index, known, ids, count=HARD // 2, seed=seed)
+
+        return hard_metrics(self._pairs[part][0], ends, lambda pairs: self.logits(part, pairs))
+
+    def report(self, parts: Sequence[str]) -> dict[str, Any]:
+        """The scores of what needs no training, on the same pairs, and the calibration."""
+        fitted = Calibration.fit(*self.outputs("val"))
+        errors = {}
+        for part in parts:
+            logits = self.outputs(part)
+            errors[part] = {
+                when: brier(*map(probability, logits))
+                for when, probability in (("before", Calibration()), ("after", fitted))
+            }
+        return {
+            "untrained": {part: self._untrained(part) for part in parts},
+            "calibration": {"scale": fitted.scale, "shift": fitted.shift, "brier": errors},
+        }
+
+    def _untrained(self, part: str) -> dict[str, dict[str, float]]:
+        lists, seen = (*self._pairs[part], self._alike(part)), self._inputs[part]
+        sizes = [pairs.shape[1] for pairs in lists]
+        scores = untrained_scores(
+            torch.cat(lists, dim=1),
+            seen.edge_index,
+            seen.edge_weight,
+            len(seen.x),
+            directed=self.graph.directed,
+        )
+        return {name: link_metrics(*torch.split(score, sizes)) for name, score in scores.items()}
 
     @classmethod
     def evaluate(cls, trained: Trained, graph: Graph) -> dict[str, float]:
@@ -202,12 +312,16 @@ class LinkTask(Task):
         There are as many pairs without an edge; which ones depends on the seed of the run's split.
         Of many graphs, a tenth of the edges of each is hidden.
         """
+        return cls.unseen(trained, graph).metrics("test")
+
+    @classmethod
+    def unseen(cls, trained: Trained, graph: Graph) -> LinkTask:
+        """The task of a trained network on another graph, as :meth:`evaluate` takes it."""
         seed = trained.config.seed_of_split
         if graph.num_graphs > 1:
             graph = graph.replace(split={"test": torch.arange(graph.num_nodes)})
         split = split_links(graph, val=0.0, test=TEST_SHARE, seed=seed)
-        task = cls(graph, split, trained.features, trained.predictor.eval(), trained.config)
-        return task.metrics("test")
+        return cls(graph, split, trained.features, trained.predictor.eval(), trained.config)
 
     @classmethod
     def predict(cls, trained: Trained, graph: Graph) -> pl.DataFrame:

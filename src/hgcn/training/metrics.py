@@ -13,14 +13,25 @@ from torch import Tensor
 HITS = (10, 50)
 
 
-def link_metrics(positive: Tensor, negative: Tensor) -> dict[str, float]:
+def link_metrics(
+    positive: Tensor, negative: Tensor, same_degrees: Tensor | None = None
+) -> dict[str, float]:
     """ROC AUC, average precision, hits@k and mean reciprocal rank of link scores.
 
     Each edge is ranked against all the pairs that are no edges: its rank is one, plus the pairs
     with a higher score, plus half of those with the same. ``hits@k`` is the share of edges of rank
     k at most.
+
+    Args:
+        positive: scores of edges.
+        negative: scores of other pairs.
+        same_degrees: scores of negatives that have the degrees of the edges; ``roc_auc_degrees``
+            is the ROC AUC against them, if there are any.
     """
-    scores = {name: LINK_SCORES[name](positive, negative) for name in ("roc_auc", "ap")}
+    scores = {"roc_auc": _roc_auc(positive, negative)}
+    if same_degrees is not None and len(same_degrees):
+        scores["roc_auc_degrees"] = _roc_auc(positive, same_degrees)
+    scores["ap"] = _average_precision(positive, negative)
     ordered, edges = np.sort(negative.cpu().numpy()), positive.cpu().numpy()
     above = len(ordered) - np.searchsorted(ordered, edges, side="right")
     ties = len(ordered) - np.searchsorted(ordered, edges, side="left") - above

@@ -13,17 +13,21 @@ from hgcn.data.datasets import DATASETS
 from hgcn.errors import ConfigError
 from hgcn.names import TASKS
 
+STRUCTURE = "-structure"
+"""What the name of a section ends with whose settings were chosen with the structural term."""
+
 
 def preset(source: object, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
     """The name of a preset and its settings; nothing if there is none.
 
     A data set brings a file for each task with a section for each model: ``cora-link.toml`` has
-    the section ``[hgcn]``, which is the preset "cora-link-hgcn". Without a task, the first one that
-    has a preset is taken.
+    the section ``[hgcn]``, which is the preset "cora-link-hgcn". A section ``[hgcn-structure]`` was
+    chosen with the structural term, and comes first unless ``structure`` is off. Without a task,
+    the first one that has a preset is taken.
 
     Args:
         source: the source of the graph. Only names of data sets have presets.
-        settings: the given settings, perhaps ``task``, ``model`` and ``epochs`` among them.
+        settings: the given settings, such as ``task``, ``model``, ``structure`` and ``epochs``.
     """
     check_names(settings)
     model = settings.get("model", "hgcn")
@@ -34,14 +38,19 @@ def preset(source: object, settings: Mapping[str, Any]) -> tuple[str, dict[str, 
         return "", {}
     for task in (settings["task"],) if settings.get("task") else TASKS:
         file = folder / f"{source}-{task}.toml"
-        chosen = _sections(file).get(model) if file.is_file() else None
-        if chosen is None:
+        sections = _sections(file) if file.is_file() else {}
+        named = f"{model}{STRUCTURE}"
+        if settings.get("structure") is False or named not in sections:
+            named = model
+        if named not in sections:
             continue
-        chosen = {"task": task, "model": model, **chosen}
+        chosen = {"task": task, "model": model, **sections[named]}
+        if named != model:
+            chosen["structure"] = True
         epochs = settings.get("epochs")
         if isinstance(epochs, int) and chosen.get("pretrain", 0) >= epochs:
             chosen.pop("pretrain", None)  # a warm-up is for longer runs
-        return f"{source}-{task}-{model}", chosen
+        return f"{source}-{task}-{named}", chosen
     return "", {}
 
 

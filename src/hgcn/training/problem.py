@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,8 @@ from hgcn.config import Config
 from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError
 from hgcn.inference.feature_map import FeatureMap
-from hgcn.models.predictor import Predictor, model_settings
+from hgcn.models.predictor import MODEL_OPTIONS, Predictor, model_settings
+from hgcn.models.table import options_of
 from hgcn.names import TASKS
 from hgcn.text import one_of
 from hgcn.training.memory import check_memory, enough_memory
@@ -101,6 +102,11 @@ def choose(graph: Graph, config: Config) -> Config:
     kind.check(graph)
     if config.select not in (None, *kind.scores):
         raise ConfigError(one_of("select", config.select, kind.scores))
+    if config.structure and not kind.structured:
+        raise ConfigError(f"Expected `structure` with links only, got the task {config.task!r}.")
+    if config.structure is None:
+        config = config.replace(structure=kind.structured)
+    config = _fill(config, {**USUAL, **kind.defaults(graph, config)})
     normalise = config.normalise
     if normalise is None:
         normalise = _usual(graph)
@@ -108,6 +114,21 @@ def choose(graph: Graph, config: Config) -> Config:
     if graph.x is None and not degrees:
         raise ConfigError("Expected features, but the graph has none and `degree_features` is off.")
     return model_settings(config.replace(normalise=normalise, degree_features=degrees))
+
+
+USUAL = {"hidden_share": 0.3, "trainable_decoder": False, "feature_dropout": 0.0}
+"""Settings that are left open, where a task has no others for them."""
+
+
+def _fill(config: Config, values: Mapping[str, Any]) -> Config:
+    """The settings with those filled in that were left open and that the model has."""
+    absent = set(MODEL_OPTIONS) - set(options_of(config.model))
+    chosen = {
+        name: value
+        for name, value in values.items()
+        if name not in absent and getattr(config, name) is None
+    }
+    return config.replace(**chosen)
 
 
 def _usual(graph: Graph) -> str:

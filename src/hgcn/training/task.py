@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -68,6 +68,7 @@ class Task(ABC):
     Attributes:
         scores: functions of two tensors of :meth:`outputs`; each can pick the best epoch.
         colour: the column by which pictures of embeddings are coloured.
+        structured: whether it predicts links, which may have a structural term.
         network: what :meth:`loss` calls: the predictor, or a wrapper of it, such as
             ``DistributedDataParallel``.
         warm_up: epochs at the start that train for something else and are not validated.
@@ -83,6 +84,7 @@ class Task(ABC):
 
     scores: ClassVar[Mapping[str, Score]]
     colour: ClassVar[str]
+    structured: ClassVar[bool] = False
     warm_up: int = 0
 
     def __init__(
@@ -110,6 +112,11 @@ class Task(ABC):
     @abstractmethod
     def default_score(cls, graph: Graph) -> str:
         """The score that picks the best epoch, unless another one is asked for."""
+
+    @classmethod
+    def defaults(cls, graph: Graph, config: Config) -> Mapping[str, Any]:
+        """Values of settings that were left open, by what the graph has; by default none."""
+        return {}
 
     @classmethod
     @abstractmethod
@@ -174,6 +181,14 @@ class Task(ABC):
     @abstractmethod
     def metrics(self, part: str) -> dict[str, float]:
         """All scores of a part."""
+
+    def report(self, parts: Sequence[str]) -> dict[str, Any]:
+        """What else there is to say of the trained network, for metrics.json; by default nothing.
+
+        Args:
+            parts: the parts that are evaluated.
+        """
+        return {}
 
     def _embed(self, seen: Input) -> Tensor:
         """Embeddings for evaluation; the last ones are kept as long as the weights stay."""

@@ -39,6 +39,7 @@ NOWHERE = "http://127.0.0.1:1"
 needs_data = pytest.mark.skipif(not DATA, reason="needs the data sets: set HGCN_DATA")
 needs_raw = pytest.mark.skipif(not (DATA and RAW), reason="needs raw files: set HGCN_RAW")
 BUILT_IN = {"disease", "disease_m"}
+ONLY_HERE = {"usair", "netscience", "yeast", "power"}  # in HGCN_DATA, or not at all
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -164,7 +165,8 @@ def test_names_belong_to_their_nodes() -> None:
 def test_every_data_set_has_a_source_and_a_parser() -> None:
     sources = tomllib.loads(SOURCES.read_text())
     assert set(sources) == set(PARSERS)
-    assert set(PARSERS) == set(DATASETS) - BUILT_IN - {"airport_lp", "wordnet_mammal_closure"}
+    others = {"airport_lp", "wordnet_mammal_closure"}
+    assert set(PARSERS) == set(DATASETS) - BUILT_IN - ONLY_HERE - others
     for name, files in sources.items():
         for place, sha256 in files.items():
             commit, *path = place.split("/")[2:]
@@ -173,6 +175,23 @@ def test_every_data_set_has_a_source_and_a_parser() -> None:
         assert any(place.startswith(DATASETS[name].source + "/") for place in files)
         assert len({place.rsplit("/", 1)[-1] for place in files}) == len(files)
     assert SERVER.startswith("https://")
+
+
+@pytest.mark.parametrize("name", sorted(ONLY_HERE))
+def test_without_an_address_the_error_says_where_data_belong(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HGCN_CACHE", str(tmp_path))
+    monkeypatch.delenv("HGCN_DATA", raising=False)
+    assert not is_present(name)
+    with pytest.raises(DataError, match=f"folder '{name}' .* nothing to download.* HGCN_DATA"):
+        load_dataset(name, server=NOWHERE)
+    (tmp_path / "data" / name).mkdir(parents=True)
+    (tmp_path / "data" / name / "edges.csv").write_text("source,target\n0,1\n")
+    monkeypatch.setenv("HGCN_DATA", str(tmp_path / "data"))
+    assert is_present(name)
+    with pytest.raises(DataError, match="edges"):  # one edge is not the data set
+        load_dataset(name, server=NOWHERE)
 
 
 def test_the_documentation_has_the_same_table() -> None:

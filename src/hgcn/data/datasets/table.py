@@ -30,6 +30,8 @@ _HGCN = "HazyResearch/hgcn"
 _ODBL = ("ODbL 1.0 (OpenFlights)", _HGCN)
 _SIMULATED = ("MIT (this package)", "simulated")
 _CONES = ("WordNet 3.0", "dalab/hyperbolic_cones")
+_SEAL = ("none stated", "Zhang and Chen 2018")
+_LOCAL = ("Read from HGCN_DATA: no address of plain files is known.",)
 _POSITION = ("latitude/90", "longitude/180", "altitude in feet/3000")
 _AIRPORT = (*_POSITION, "log10(GDP per head)/7")
 _POPULATION = ("under 10 million", "10 to 100 million", "100 to 1000 million", "over 1000 million")
@@ -128,6 +130,26 @@ _ENTRIES = (
         "email_enron", "who wrote to whom at Enron",
         36692, 183831, 0, 0, 1, "none stated (SNAP)", "jongwook/graphdb-benchmarks", _LINK, 2.0,
         folder="email_enron", presets=PRESETS,
+    ),
+    Dataset(
+        "usair", "airlines of the US",
+        332, 2126, 0, 0, 1, *_SEAL, _LINK, 1.0,
+        folder="usair", presets=PRESETS, notes=_LOCAL,
+    ),
+    Dataset(
+        "netscience", "co-authors in network science",
+        1461, 2742, 0, 0, 1, *_SEAL, _LINK, 2.5,
+        folder="netscience", presets=PRESETS, notes=_LOCAL,
+    ),
+    Dataset(
+        "yeast", "protein interactions of yeast",
+        2375, 11693, 0, 0, 1, *_SEAL, _LINK, 3.5,
+        folder="yeast", presets=PRESETS, notes=_LOCAL,
+    ),
+    Dataset(
+        "power", "the power grid of the US",
+        4941, 6594, 0, 0, 1, *_SEAL, _LINK, 10.0,
+        folder="power", presets=PRESETS, notes=_LOCAL,
     ),
 )  # fmt: skip
 
@@ -247,7 +269,7 @@ def _fetch(entry: Dataset, progress: bool, server: str) -> Path:
     if name not in sources:
         raise DataError(
             f"Expected the data set {entry.name!r} in the folder {name!r} with a file edges.csv, "
-            "got none, and there is nothing to download. "
+            "got none, and there is nothing to download: no address of plain files is known. "
             "Is the path right, and HGCN_DATA the folder above it?"
         )
     cache = cache_folder()

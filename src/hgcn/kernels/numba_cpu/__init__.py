@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
+from hgcn.kernels.numba_cpu.counts_of_pairs import counts
 from hgcn.kernels.numba_cpu.distance import SquaredDistance
 from hgcn.kernels.numba_cpu.dropping import drop_at_random
 from hgcn.kernels.numba_cpu.gathering import GatherRows
@@ -35,6 +36,7 @@ __all__ = [
     "dropout",
     "ends",
     "local_sum",
+    "pair_counts",
     "squared_distance",
     "translate",
     "weighted_sum",
@@ -89,3 +91,8 @@ def attention(
 def dropout(values: Tensor, p: float) -> Any:
     """Dropout of constants."""
     return drop_at_random(values, p)
+
+
+def pair_counts(pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoods) -> Any:
+    """Counts of what pairs have in common, with bounded work for each."""
+    return counts(pairs, weight, direction, graph)

@@ -1,0 +1,66 @@
+"""Whether probabilities of links can be taken at their word: how often such links are there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from hgcn.errors import RunError
+from hgcn.inference.calibration import Calibration, brier
+from hgcn.plots.style import BLUE, GREEN, LINE, new_figure, style
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from hgcn.runs.run import Run
+
+BINS = 10
+
+
+def reliability_figure(run: Run) -> Figure:
+    """The reliability curve of a run's test links, before and after calibration.
+
+    There are as many edges as other pairs: each is weighted so.
+    """
+    if "calibration" not in run.metrics:
+        raise RunError("Expected a run with a calibration of its links, got none. Train it again.")
+    logits = run.link_task().outputs("test")
+    with style():
+        figure = new_figure(4.2, 4.2)
+        ax = figure.subplots()
+        ax.plot([0, 1], [0, 1], color=LINE, linewidth=1, linestyle=(0, (4, 3)), zorder=0)
+        for name, colour, probability in (
+            ("before", BLUE, Calibration()),
+            ("after calibration", GREEN, run.calibration),
+        ):
+            both = [probability(value.double()) for value in logits]
+            label = f"{name}, Brier score {brier(*both):.3f}"
+            ax.plot(*reliability(*both), "o-", color=colour, markersize=4, label=label)
+        ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        ax.set_xlabel("probability, mean of each tenth")
+        ax.set_ylabel("share of edges")
+        ax.set_title("one test edge for each other pair", fontsize=9)
+        ax.legend(loc="upper left")
+        figure.suptitle(f"{run.config.model} on {run.metrics['source']}", x=0.01, ha="left")
+        return figure
+
+
+def reliability(positive: Tensor, negative: Tensor) -> tuple[list[float], list[float]]:
+    """Mean probability and share of edges, for each tenth of 0..1 that has some pairs.
+
+    Args:
+        positive: probabilities of edges.
+        negative: probabilities of other pairs, which weigh as much in all.
+    """
+    chance = torch.cat((positive, negative)).double().cpu()
+    edge = torch.arange(len(chance)) < len(positive)
+    weight = torch.where(edge, 0.5 / max(1, len(positive)), 0.5 / max(1, len(negative))).double()
+    tenth = (BINS * chance).long().clamp(max=BINS - 1)
+    total, mean, share = (
+        torch.bincount(tenth, weight * value, BINS)
+        for value in (torch.ones_like(chance), chance, edge.double())
+    )
+    used = total > 0
+    return (mean[used] / total[used]).tolist(), (share[used] / total[used]).tolist()

@@ -1,0 +1,97 @@
+"""Calibration: logits of links to probabilities that can be taken at their word."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+LEAST = 1e-3
+"""The least scale, for logits of standard deviation 1: the order of links never changes."""
+
+
+@dataclass(frozen=True)
+class Calibration:
+    r"""Platt's scaling: a logit x has the probability :math:`\mathrm{sigmoid}(a x + b)`.
+
+    Attributes:
+        scale: the number a, above zero, so that the order of links stays.
+        shift: the number b.
+
+    Example:
+        >>> import torch
+        >>> Calibration(scale=2.0, shift=-1.0)(torch.tensor([0.5])).item()
+        0.5
+    """
+
+    scale: float = 1.0
+    shift: float = 0.0
+
+    def __post_init__(self) -> None:
+        if not (0 < self.scale < math.inf and math.isfinite(self.shift)):
+            raise ValueError(f"its calibration is {self.scale!r:.20} and {self.shift!r:.20}")
+
+    def __call__(self, logits: Tensor) -> Tensor:
+        """Probabilities of logits, of the same type."""
+        return (self.scale * logits.double() + self.shift).sigmoid().to(logits.dtype)
+
+    @classmethod
+    def from_tree(cls, tree: Any) -> Calibration:
+        """What metrics.json has; nothing, as in older runs, leaves logits as they are."""
+        return cls() if tree is None else cls(float(tree["scale"]), float(tree["shift"]))
+
+    @classmethod
+    def fit(cls, positive: Tensor, negative: Tensor) -> Calibration:
+        """The scale and shift of greatest likelihood, if there is one non-edge for each edge.
+
+        Edges weigh as much as non-edges, however many there are of each. They are to have the
+        probabilities (n + 1)/(n + 2) and 1/(n + 2), rather than 1 and 0, where n is the number of
+        them: that is Platt's own regularisation, by which the scale stays finite where logits tell
+        all edges apart.
+
+        Args:
+            positive: logits of edges.
+            negative: logits of pairs without an edge.
+        """
+        from scipy.optimize import minimize
+
+        lists = [logits.detach().double().cpu() for logits in (positive, negative)]
+        if not all(map(len, lists)):
+            return cls()
+        every = torch.cat(lists)
+        middle, spread = float(every.mean()), float(every.std())
+        if not math.isfinite(spread) or spread <= 1e-12 * (1 + abs(middle)):
+            middle, spread = 0.0, 1.0  # all are the same: only the shift means something
+        edges, others = map(len, lists)
+        units = _both(lists, 0.5 / edges, 0.5 / others)
+        wanted = _both(lists, (edges + 1) / (edges + 2), 1 / (others + 2))
+        x = (every - middle) / spread
+
+        def loss(point: np.ndarray) -> tuple[float, np.ndarray]:
+            logits = point[0] * x + point[1]
+            value = units @ (functional.softplus(logits) - wanted * logits)
+            slope = units * (logits.sigmoid() - wanted)
+            return float(value), np.array([float(slope @ x), float(slope.sum())])
+
+        found = minimize(
+            loss, np.array([spread, middle]), jac=True, method="L-BFGS-B",
+            bounds=[(LEAST, None), (None, None)], options={"ftol": 1e-15, "gtol": 1e-9},
+        )  # fmt: skip
+        scale = float(found.x[0]) / spread
+        return cls(scale, float(found.x[1]) - scale * middle)
+
+
+def _both(lists: list[Tensor], edge: float, other: float) -> Tensor:
+    """One number for each edge, another one for each other pair."""
+    return torch.cat([torch.full_like(x, v) for x, v in zip(lists, (edge, other), strict=True)])
+
+
+def brier(positive: Tensor, negative: Tensor) -> float:
+    """The Brier score: mean squared error of probabilities, edges and non-edges by halves."""
+    misses = (1 - positive.double()).square().mean(), negative.double().square().mean()
+    return float(0.5 * (misses[0] + misses[1]))

@@ -1,0 +1,364 @@
+"""What a node has in common with all others, and upper bounds of the structural term.
+
+A visit of node i walks to the neighbours of its neighbours, and counts for each node v the common
+neighbours of i and v. The paths of three edges from i to j are these numbers summed over the
+neighbours v of j. For any j of some degree they are at most what so many of the largest add up to.
+
+The model's own counts are estimates where nodes have thousands of neighbours: a path may have been
+counted as several, or not at all. Bounds allow for both.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from hgcn.compiled import compiled
+from hgcn.inference.structural_term import COLUMNS, COUNTS, Box, Network, network_of, upper
+from hgcn.kernels.numba_cpu.counts_of_pairs import (
+    FARTHEST,
+    MOST_PATHS,
+    MOST_SHARED,
+    Scratch,
+    count_pair,
+    find,
+    scratch_of,
+    visible,
+)
+from hgcn.kernels.rows import Bytes, Doubles, Ints
+from hgcn.nn.structure import both_ways
+
+if TYPE_CHECKING:
+    from hgcn.data.graph import Graph
+    from hgcn.nn.structure import StructureTerm
+
+BUCKETS = 34
+"""Numbers of common neighbours fall into buckets: 0, 1, 2, 3..4, 5..8, ..."""
+BINS = 256
+"""Number of steps that the largest numbers of a row are rounded up to."""
+
+
+class Model(NamedTuple):
+    """The structural term, and the graph as it counts on it.
+
+    Attributes:
+        start, other, weight: the edges in both directions.
+        strength: the sum of the weights of each node.
+        direction: that of each edge (:func:`hgcn.kernels.pair_counts`).
+        directed: 1 if some edge has no reverse.
+        outward, inward: the degrees of each node in either direction.
+        hidden, out, direct: the weights of the network.
+        adamic: one over the logarithm of the degree of each node.
+        root: one over the root of the degree.
+        ways: the sum of the degrees of the neighbours.
+        lightest, heaviest: the smallest and the largest weight of the edges of each node.
+        kind: the class of each node; classes are ranges of degrees.
+        least, most: the smallest and the largest degree in each class.
+        scale: what a path from a node of each class is counted as, at most.
+        bucket: the bucket of each number of common neighbours.
+    """
+
+    start: Ints
+    other: Ints
+    weight: Doubles
+    strength: Doubles
+    direction: Bytes
+    directed: int
+    outward: Doubles
+    inward: Doubles
+    hidden: Doubles
+    out: Doubles
+    direct: Doubles
+    adamic: Doubles
+    root: Doubles
+    ways: Doubles
+    lightest: Doubles
+    heaviest: Doubles
+    kind: Ints
+    least: Doubles
+    most: Doubles
+    scale: Doubles
+    bucket: Ints
+
+
+class Room(NamedTuple):
+    """What a thread writes to, for the node i that it visits.
+
+    Attributes:
+        seen: i for the nodes that have common neighbours with it.
+        beside: i for its neighbours.
+        reached: the nodes that have common neighbours with it.
+        shared: of these, the common neighbours, Adamic-Adar, resources, and the sum of ``root``.
+        parts: least and largest contribution of a neighbour to Adamic-Adar and to resources.
+        paths: for each class, the largest number of paths of three edges, and normalised.
+        far: for each class, the largest term at a distance of four or more.
+        term, limit: by class and bucket, the largest term and the largest height.
+        version: for which bar that height is.
+        values, bins: for sorting.
+        box: for ``upper``.
+        scratch, used: for counts, and their number so far.
+    """
+
+    seen: Ints
+    beside: Ints
+    reached: Ints
+    shared: Doubles
+    parts: Doubles
+    paths: Doubles
+    far: Doubles
+    term: Doubles
+    limit: Doubles
+    version: Ints
+    values: Doubles
+    bins: Ints
+    box: Box
+    scratch: Scratch
+    used: Ints
+
+
+def model_of(term: StructureTerm, graph: Graph) -> Model:
+    """What the search asks of a structural term and a graph."""
+    n = graph.num_nodes
+    shown = both_ways(graph.edge_index, graph.edge_weight, n)
+    edges = visible(shown.weight, shown.direction, shown.graph)
+    start, other, weight, _, direction = edges
+    degree, node = np.diff(start), shown.graph.target.numpy()
+    outward: Doubles = np.bincount(node, direction & 1, n).astype(np.float64)
+    inward: Doubles = np.bincount(node, direction >> 1, n).astype(np.float64)
+    ways = np.bincount(node, degree[other], n).astype(np.float64)
+    lightest, heaviest = np.full(n, np.inf), np.zeros(n)
+    np.minimum.at(lightest, node, weight)
+    np.maximum.at(heaviest, node, weight)
+    # 0, 1, ..., 8, and then steps by a quarter.
+    level = np.where(degree <= 8, degree, 9 + np.log(np.maximum(degree, 9) / 9) // np.log(1.25))
+    kind = np.unique(level, return_inverse=True)[1].reshape(-1)
+    count = int(kind.max(initial=-1)) + 1
+    least, most, scale = np.full(count, np.inf), np.zeros(count), np.zeros(count)
+    np.minimum.at(least, kind, degree)
+    np.maximum.at(most, kind, degree)
+    np.maximum.at(
+        scale, kind, np.maximum(1, degree / MOST_SHARED) * np.maximum(1, ways / MOST_PATHS)
+    )
+    numbers = np.arange(degree.max(initial=0) + 1)
+    bucket = np.where(numbers > 0, 1 + np.ceil(np.log2(np.maximum(numbers, 1))), 0)
+    return Model(
+        *edges, int((direction < 3).any()), outward, inward, *network_of(term),
+        1 / np.log(np.maximum(degree, 2)), 1 / np.sqrt(np.maximum(degree, 1)), ways, lightest,
+        heaviest, kind, least, most, scale, bucket.astype(np.int64),
+    )  # fmt: skip
+
+
+def no_model(n: int) -> Model:
+    """In place of a structural term where there is none: all n nodes are of one class."""
+    none, zero = np.zeros(n, np.int64), np.zeros(1)
+    return Model(
+        start=none, other=none, weight=zero, strength=zero,
+        direction=np.zeros(1, np.int8), directed=0, outward=zero, inward=zero,
+        hidden=np.zeros((1, 1)), out=zero, direct=zero, adamic=zero, root=zero, ways=zero,
+        lightest=zero, heaviest=zero, kind=none,
+        least=zero, most=zero, scale=zero, bucket=none,
+    )  # fmt: skip
+
+
+@compiled()
+def _network(model: Model) -> Network:
+    return model.hidden, model.out, model.direct
+
+
+def room_for(model: Model) -> Room:
+    """Room for visits, of nobody so far."""
+    n, classes, width = len(model.ways), len(model.least), len(model.out)
+    table = classes, BUCKETS
+    box = (
+        np.zeros(COUNTS),
+        np.zeros(COUNTS),
+        np.zeros(COLUMNS),
+        np.zeros(COLUMNS),
+        np.zeros((2, width)),
+    )
+    return Room(
+        np.full(n, -1), np.full(n, -1), np.empty(n, np.int64), np.empty((n, 4)), np.empty(4),
+        np.empty((2, classes)), np.empty(classes), np.empty(table), np.empty(table),
+        np.empty(table, np.int64), np.empty(n), np.empty(BINS, np.int64), box,
+        scratch_of(n), np.zeros(1, np.int64),
+    )  # fmt: skip
+
+
+@compiled(error_model="numpy")
+def visit(i: int, model: Model, room: Room) -> int:
+    """Count what node i has in common with others; the number of nodes reached."""
+    start, other, weight = model.start, model.other, model.weight
+    shared, parts, count = room.shared, room.parts, 0
+    parts[0], parts[1], parts[2], parts[3] = np.inf, 0.0, np.inf, 0.0
+    for e in range(start[i], start[i + 1]):
+        u = other[e]
+        room.beside[u] = i
+        adamic, root, half = model.adamic[u], model.root[u], 0.5 / model.strength[u]
+        parts[0], parts[1] = min(parts[0], adamic), max(parts[1], adamic)
+        parts[2] = min(parts[2], (weight[e] + model.lightest[u]) * half)
+        parts[3] = max(parts[3], (weight[e] + model.heaviest[u]) * half)
+        for f in range(start[u], start[u + 1]):
+            v = other[f]
+            if v == i:
+                continue
+            if room.seen[v] != i:
+                room.seen[v] = i
+                shared[v] = 0.0
+                room.reached[count] = v
+                count += 1
+            shared[v, 0] += 1.0
+            shared[v, 1] += adamic
+            shared[v, 2] += (weight[e] + weight[f]) * half
+            shared[v, 3] += root
+    for at in range(count):
+        room.values[at] = shared[room.reached[at], 0]
+    _fill_largest(room.values[:count], model.most, room.bins, room.paths[0])
+    for at in range(count):
+        v = room.reached[at]
+        room.values[at] = shared[v, 3] * model.root[v]
+    _fill_largest(room.values[:count], model.most, room.bins, room.paths[1])
+    return count
+
+
+@compiled(error_model="numpy")
+def _fill_largest(values: Doubles, numbers: Doubles, bins: Ints, total: Doubles) -> None:
+    """For each of some growing numbers, at least the sum of so many of the largest values."""
+    top = 0.0
+    for value in values:
+        top = max(top, value)
+    bins[:] = 0
+    for value in values:
+        bins[min(BINS - 1, int(value / top * BINS))] += 1
+    taken, summed, at = 0.0, 0.0, 0
+    for step in range(BINS - 1, -1, -1):
+        value = (step + 1) * (top / BINS) * (1.0 + 1e-9)
+        while at < len(numbers) and taken + bins[step] >= numbers[at]:
+            total[at] = summed + (numbers[at] - taken) * value
+            at += 1
+        taken += bins[step]
+        summed += bins[step] * value
+    total[at:] = summed
+
+
+@compiled(error_model="numpy")
+def _own_ways(i: int, end: int, model: Model, low: Doubles, high: Doubles) -> None:
+    """How much the degrees of a node in either direction differ from its degree, at its end."""
+    degree = math.log1p(float(model.start[i + 1] - model.start[i]))
+    low[10 + end] = high[10 + end] = math.log1p(model.outward[i]) - degree
+    low[12 + end] = high[12 + end] = math.log1p(model.inward[i]) - degree
+
+
+@compiled(error_model="numpy")
+def class_bound(i: int, kind: int, bucket: int, model: Model, room: Room) -> float:
+    """An upper bound of the term of i, which was visited, and nodes of a class.
+
+    Args:
+        i: the node.
+        kind: the class of the other nodes.
+        bucket: that of the number of their common neighbours with i.
+        model, room: see the types.
+    """
+    low, high = room.box[0], room.box[1]
+    own = float(model.start[i + 1] - model.start[i])
+    least, most = model.least[kind], model.most[kind]
+    low[:] = 0.0
+    high[:] = 0.0
+    if model.directed:
+        _own_ways(i, 0, model, low, high)
+        low[11] = low[13] = -math.log1p(most)
+    if bucket == 0:
+        room.far[kind] = 0.0
+    if own == 0.0 or most == 0.0:
+        return 0.0
+    if bucket == 0:
+        for distance in range(4, FARTHEST + 1):
+            low[5] = high[5] = distance
+            bound = upper(own, least, most, _network(model), room.box)
+            room.far[kind] = max(room.far[kind], bound)
+        low[5] = high[5] = 3.0
+    else:
+        if min(own, most) > MOST_SHARED:
+            return np.inf  # even common neighbours may be estimates
+        low[5] = high[5] = 2.0
+        low[0] = 1.0 if bucket == 1 else 2.0 ** (bucket - 2) + 1.0
+        high[0] = min(2.0 ** (bucket - 1), own, most)
+        low[1], high[1] = low[0] * room.parts[0], high[0] * room.parts[1]
+        low[2], high[2] = low[0] * room.parts[2], high[0] * room.parts[3]
+        low[6:10] = 0.0 if model.directed else low[0]
+        high[6:10] = high[0]
+    # A path is found, or not, from the node of smaller degree.
+    scale = 1.0
+    if own <= most:
+        scale = max(1.0, own / MOST_SHARED) * max(1.0, model.ways[i] / MOST_PATHS)
+    if least <= own:
+        scale = max(scale, model.scale[kind])
+    # A path has a pair of neighbours to itself, and both have degrees of at least two.
+    paths = max(0.0, min(room.paths[0, kind], own * most - low[0]))
+    high[3] = scale * paths
+    high[4] = scale * min(0.5 * paths, room.paths[1, kind], math.sqrt(own * most))
+    bound = upper(own, least, most, _network(model), room.box)
+    return bound if bucket > 0 else max(bound, room.far[kind])
+
+
+@compiled(error_model="numpy")
+def pair_bound(i: int, j: int, model: Model, room: Room) -> float:
+    """An upper bound of the term of i, which was visited, and j; of class 0 too if they share none.
+
+    It is the term itself, but for rounding, where nothing is an estimate.
+    """
+    start, other = model.start, model.other
+    one, two = start[i + 1] - start[i], start[j + 1] - start[j]
+    if min(one, two) > MOST_SHARED:
+        return np.inf
+    scale = max(1.0, model.ways[i if one <= two else j] / MOST_PATHS)
+    paths = normalised = 0.0
+    for e in range(start[j], start[j + 1]):
+        v = other[e]
+        if room.seen[v] == i:
+            paths += room.shared[v, 0]
+            normalised += room.shared[v, 3] * model.root[v]
+    common = room.seen[j] == i
+    if not common and paths == 0.0:
+        return room.far[model.kind[j]]
+    low, high = room.box[0], room.box[1]
+    low[:] = 0.0
+    if common:
+        low[:3] = room.shared[j, :3]
+        low[6:10] = low[0]
+    low[5] = 2.0 if common else 3.0
+    if model.directed:
+        _own_ways(i, 0, model, low, high)
+        _own_ways(j, 1, model, low, high)
+    high[:] = low
+    if model.directed:
+        low[6:10] = 0.0
+    high[3], high[4] = scale * paths, scale * normalised
+    if scale == 1.0:
+        low[3], low[4] = paths, normalised
+    bound = upper(float(one), float(two), float(two), _network(model), room.box)
+    return bound if common or scale == 1.0 else max(0.0, bound)
+
+
+@compiled(error_model="numpy")
+def term_of(i: int, j: int, model: Model, room: Room) -> float:
+    """The term of two nodes by the model's own counts."""
+    start = model.start
+    edges = start, model.other, model.weight, model.strength, model.direction
+    low, high = room.box[0], room.box[1]
+    low[:] = 0.0
+    room.used[0] += 1
+    count_pair(i, j, edges, room.scratch, room.used[0], low)
+    one, two = float(start[i + 1] - start[i]), float(start[j + 1] - start[j])
+    if model.directed and low[5] > 0.0:
+        # The edge between the two themselves does not count.
+        place = find(model.other, start[i], start[i + 1], j)
+        way = model.direction[place] if place >= 0 else 0
+        one, two = one - (way > 0), two - (way > 0)
+        low[10] = math.log1p(model.outward[i] - (way & 1)) - math.log1p(one)
+        low[11] = math.log1p(model.outward[j] - (way >> 1)) - math.log1p(two)
+        low[12] = math.log1p(model.inward[i] - (way >> 1)) - math.log1p(one)
+        low[13] = math.log1p(model.inward[j] - (way & 1)) - math.log1p(two)
+    high[:] = low
+    return upper(one, two, two, _network(model), room.box)

@@ -1,0 +1,285 @@
+"""Counts of what two nodes have in common: shared neighbours, short paths, their distance.
+
+The edge between the two nodes themselves is left out. Work on a pair is bounded: where two nodes
+have more than ``MOST_SHARED`` neighbours or ``MOST_PATHS`` ways of two steps, an even sample of
+them is looked at, which starts at a place drawn for each pair, and counts are scaled up. A mean
+over such draws is the exact count.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from numba import prange
+from torch import Tensor
+
+from hgcn.compiled import compiled, follow_torch
+from hgcn.kernels.numba_cpu.tensors import array
+from hgcn.kernels.rows import Bytes, Doubles, Ints
+
+if TYPE_CHECKING:
+    from hgcn.kernels.csr import Neighbourhoods
+
+MOST_SHARED = 2048
+"""Neighbours of the node with fewer of them that are looked at one by one."""
+MOST_PATHS = 2048
+"""Ways of two steps, from the node with fewer neighbours, that are looked at one by one."""
+MOST_REACHED = 512
+"""Edges that the search for the distance of two nodes may look at."""
+FARTHEST = 8
+"""Distance up to which it is searched for."""
+MARKED = 512
+"""Neighbours up to which a list is marked rather than searched."""
+
+
+Visible = tuple[Ints, Ints, Doubles, Doubles, Bytes]
+"""Start, neighbours, weights, for each node the sum of its weights, and directions of the edges."""
+ALONG, AGAINST = 1, 2
+"""Directions of an edge in the row of a node: to its neighbour, from its neighbour; 3 is both."""
+
+
+@compiled()
+def _draw(i: int, j: int) -> float:
+    """A number in 0..1 that looks random and depends on an unordered pair alone."""
+    low, high = np.uint64(min(i, j)), np.uint64(max(i, j))
+    x = low * np.uint64(0x9E3779B97F4A7C15) + high
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    x = x ^ (x >> np.uint64(31))
+    return float(x >> np.uint64(11)) * 2.0**-53
+
+
+@compiled()
+def find(other: Ints, low: int, high: int, v: int) -> int:
+    """The position of v among the sorted neighbours other[low:high], -1 if it is not there."""
+    end = high
+    while low < high:
+        middle = (low + high) >> 1
+        if other[middle] < v:
+            low = middle + 1
+        else:
+            high = middle
+    return low if low < end and other[low] == v else -1
+
+
+@compiled()
+def _place(
+    v: int, j: int, start: Ints, other: Ints, mark: Ints, slot: Ints, stamp: int, marked: bool
+) -> int:
+    """The position of v among the neighbours of j, -1 if it is none."""
+    if marked:
+        return slot[v] if mark[v] == stamp else -1
+    return find(other, start[j], start[j + 1], v)
+
+
+@compiled(error_model="numpy")
+def _shared(
+    i: int,
+    j: int,
+    graph: Visible,
+    marks: tuple[Ints, Ints],
+    stamp: int,
+    marked: bool,
+    row: Doubles,
+) -> None:
+    """Common neighbours, Adamic-Adar and resource allocation, into the first columns of a row.
+
+    The last four have the common neighbours by the directions of the two edges.
+    """
+    start, other, weight, strength, direction = graph
+    mark, slot = marks
+    degree = start[i + 1] - start[i]
+    stride = max(1.0, degree / MOST_SHARED)
+    at = _draw(i, j) * stride if stride > 1 else 0.0
+    common = amount = resources = through = back = met = split = 0.0
+    while at < degree:
+        e = start[i] + int(at)
+        at += stride
+        u = other[e]
+        if u in (i, j):
+            continue
+        place = _place(u, j, start, other, mark, slot, stamp, marked)
+        if place >= 0:
+            common += 1.0
+            amount += 1.0 / math.log(max(2.0, float(start[u + 1] - start[u])))
+            resources += (weight[e] + weight[place]) / (2.0 * strength[u])
+            one, two = direction[e], direction[place]
+            through += (one & ALONG) * (two >> 1)
+            back += (one >> 1) * (two & ALONG)
+            met += one & two & ALONG
+            split += (one & two) >> 1
+    row[0], row[1], row[2] = stride * common, stride * amount, stride * resources
+    row[6], row[7], row[8], row[9] = stride * through, stride * back, stride * met, stride * split
+
+
+@compiled(error_model="numpy")
+def _paths(
+    i: int,
+    j: int,
+    graph: Visible,
+    marks: tuple[Ints, Ints],
+    stamp: int,
+    marked: bool,
+    row: Doubles,
+) -> None:
+    """Paths of three edges, plain and divided by the roots of the degrees on their way."""
+    start, other = graph[0], graph[1]
+    mark, slot = marks
+    degree = start[i + 1] - start[i]
+    thin = max(1.0, degree / MOST_SHARED)
+    first = _draw(j, i) * thin if thin > 1 else 0.0
+    total = 0
+    at = first
+    while at < degree:
+        u = other[start[i] + int(at)]
+        total += start[u + 1] - start[u]
+        at += thin
+    stride = max(1.0, total / MOST_PATHS)
+    offset = _draw(i + 1, j + 1) * stride if stride > 1 else 0.0
+    paths = normalised = 0.0
+    at = first
+    while at < degree:
+        u = other[start[i] + int(at)]
+        at += thin
+        width = start[u + 1] - start[u]
+        if u in (i, j):
+            offset = offset + stride * math.ceil(max(0.0, width - offset) / stride) - width
+            continue
+        while offset < width:
+            v = other[start[u] + int(offset)]
+            offset += stride
+            if v in (i, j, u):
+                continue
+            if _place(v, j, start, other, mark, slot, stamp, marked) >= 0:
+                paths += 1.0
+                normalised += 1.0 / math.sqrt(float(width) * float(start[v + 1] - start[v]))
+        offset -= width
+    scale = thin * stride
+    row[3], row[4] = scale * paths, scale * normalised
+
+
+@compiled()
+def _edges_of(start: Ints, queue: Ints, low: int, high: int) -> int:
+    total = 0
+    for at in range(low, high):
+        total += start[queue[at] + 1] - start[queue[at]]
+    return total
+
+
+@compiled()
+def _distance(
+    i: int, j: int, start: Ints, other: Ints, seen: tuple[Ints, Ints], stamp: int,
+    queues: tuple[Ints, Ints],
+) -> int:  # fmt: skip
+    """The length of the shortest path, searched from both ends; 0 if none is found."""
+    ends = (i, j)
+    low = np.zeros(2, np.int64)
+    high = np.ones(2, np.int64)
+    seen[0][i] = seen[1][j] = stamp
+    queues[0][0], queues[1][0] = i, j
+    looked = length = 0
+    while length < FARTHEST:
+        cost = (
+            _edges_of(start, queues[0], low[0], high[0]),
+            _edges_of(start, queues[1], low[1], high[1]),
+        )
+        side = 0 if cost[0] <= cost[1] else 1
+        looked += cost[side]
+        if cost[side] == 0 or looked > MOST_REACHED:
+            return 0
+        length += 1
+        end = high[side]
+        for at in range(low[side], end):
+            u = queues[side][at]
+            for e in range(start[u], start[u + 1]):
+                v = other[e]
+                if u == ends[side] and v == ends[1 - side]:
+                    continue  # the edge between the two themselves
+                if seen[1 - side][v] == stamp:
+                    return length
+                if seen[side][v] != stamp:
+                    seen[side][v] = stamp
+                    queues[side][high[side]] = v
+                    high[side] += 1
+        low[side] = end
+    return 0
+
+
+Scratch = tuple[Ints, Ints, Ints, Ints, Ints, Ints]
+"""Marks, positions, nodes seen from either end, and the two queues, of one thread."""
+
+
+@compiled()
+def scratch_of(n: int) -> Scratch:
+    """What :func:`count_pair` writes to, for a graph of n nodes."""
+    queue = MOST_REACHED + 1
+    return (
+        np.full(n, -1), np.empty(n, np.int64), np.full(n, -1), np.full(n, -1),
+        np.empty(queue, np.int64), np.empty(queue, np.int64),
+    )  # fmt: skip
+
+
+@compiled(error_model="numpy")
+def count_pair(
+    i: int, j: int, graph: Visible, scratch: Scratch, stamp: int,
+    row: Doubles,
+) -> None:  # fmt: skip
+    """Counts of one pair, into a row of zeros; the stamp must be new to the scratch."""
+    start, other = graph[0], graph[1]
+    mark, slot = scratch[0], scratch[1]
+    swapped = start[i + 1] - start[i] > start[j + 1] - start[j]
+    if swapped:
+        i, j = j, i
+    marked = start[j + 1] - start[j] <= MARKED
+    if marked:
+        for e in range(start[j], start[j + 1]):
+            mark[other[e]] = stamp
+            slot[other[e]] = e
+    _shared(i, j, graph, (mark, slot), stamp, marked, row)
+    if swapped:
+        row[6], row[7] = row[7], row[6]
+    _paths(i, j, graph, (mark, slot), stamp, marked, row)
+    if row[0] > 0:
+        row[5] = 2.0
+    elif row[3] > 0:
+        row[5] = 3.0
+    else:
+        seen, queues = (scratch[2], scratch[3]), (scratch[4], scratch[5])
+        row[5] = _distance(i, j, start, other, seen, stamp, queues)
+
+
+@compiled(error_model="numpy", parallel=True)
+def count_pairs(pairs: Ints, graph: Visible, bounds: Ints, out: Doubles) -> None:
+    """Counts of each pair, into the columns of ``COLUMNS``.
+
+    Args:
+        pairs: nodes, ``[2, M]``.
+        graph: the visible edges, each in the rows of both its nodes; neighbours are sorted.
+        bounds: positions that divide the pairs into chunks.
+        out: ``[M, 10]``, zeros.
+    """
+    for chunk in prange(len(bounds) - 1):
+        scratch = scratch_of(graph[0].shape[0] - 1)
+        for m in range(bounds[chunk], bounds[chunk + 1]):
+            count_pair(pairs[0, m], pairs[1, m], graph, scratch, m, out[m])
+
+
+def counts(pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoods) -> Tensor:
+    """The counts of pairs ``[2, M]`` as a tensor ``[M, 10]`` of float64."""
+    out = torch.zeros(pairs.shape[1], 10, dtype=torch.float64)
+    chunks = min(16, 1 + pairs.shape[1] // 1024)
+    bounds = np.linspace(0, pairs.shape[1], chunks + 1).astype(np.int64)
+    follow_torch()
+    count_pairs(array(pairs), visible(weight, direction, graph), bounds, out.numpy())
+    return out
+
+
+def visible(weight: Tensor, direction: Tensor, graph: Neighbourhoods) -> Visible:
+    """The edges in the form that :func:`count_pair` takes."""
+    total = np.bincount(graph.target.numpy(), array(weight), graph.num_targets)
+    strength: Doubles = np.maximum(total, np.finfo(np.float64).tiny)
+    rows = graph.by_target
+    return rows.start, rows.other, array(weight), strength, array(direction)

@@ -1,0 +1,161 @@
+"""The structural term of a link: what two nodes have in common in the graph."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from hgcn import kernels
+from hgcn.data.pairs import distinct, find, keys, pairs_at
+from hgcn.errors import GraphError
+
+FARTHEST = 8
+"""Distance up to which it is a fact."""
+HIDDEN = 32
+FACTS = 9 + (FARTHEST - 1) + 8
+"""Number of facts of a pair: counts and degrees, one for each distance from 2, directions."""
+
+
+class Shown(NamedTuple):
+    """Visible edges, each in the rows of both its nodes.
+
+    Attributes:
+        graph: the edges in both directions, without self-loops, neighbours in order.
+        weight: the mean weight of both directions, in the order of ``graph``, float64.
+        direction: which directions there are (:func:`hgcn.kernels.pair_counts`), in the same order.
+    """
+
+    graph: kernels.Neighbourhoods
+    weight: Tensor
+    direction: Tensor
+
+
+def both_ways(edge_index: Tensor, edge_weight: Tensor | None, n: int) -> Shown:
+    """Edges as :func:`hgcn.kernels.pair_counts` takes them."""
+    source, target = edge_index
+    graph = _rows(edge_index, n)
+    # An undirected graph is usually given in order, which is then the order of its rows too.
+    symmetric = torch.equal(graph.target, source) and torch.equal(graph.source, target)
+    distinct_edges = symmetric and bool((keys(edge_index, n).diff() > 0).all())
+    if distinct_edges and not bool((source == target).any()):
+        weight = graph.weights(edge_weight, torch.float64)
+        if edge_weight is not None:
+            weight = 0.5 * (weight + edge_weight)
+        return Shown(graph, weight, torch.full_like(target, 3, dtype=torch.int8))
+    proper = source != target
+    given = keys(edge_index[:, proper], n)
+    back = keys(edge_index.flip(0)[:, proper], n)
+    known = distinct(torch.cat((given, back)))
+    graph = _rows(pairs_at(known, n).flip(0), n)  # rows are in the order of the keys
+    there, reverse = torch.searchsorted(known, given), torch.searchsorted(known, back)
+    direction = torch.zeros(len(known), dtype=torch.int8, device=known.device)
+    direction[there] += 1
+    direction[reverse] += 2
+    weight = graph.weights(None, torch.float64)
+    if edge_weight is not None:
+        half = 0.5 * edge_weight[proper].double()
+        weight = torch.zeros_like(weight).index_add(0, there, half).index_add(0, reverse, half)
+    return Shown(graph, weight, direction)
+
+
+def _rows(edge_index: Tensor, n: int) -> kernels.Neighbourhoods:
+    return kernels.neighbourhoods(edge_index, num_sources=n, num_targets=n, add_self_loops=False)
+
+
+def pair_facts(pairs: Tensor, edge_index: Tensor, edge_weight: Tensor | None, n: int) -> Tensor:
+    """Facts of pairs of nodes ``[M, FACTS]``, all zero where two nodes have nothing in common.
+
+    They are counted on the edges given, without the edge between the two nodes themselves: roots
+    and logarithms of the numbers of :func:`hgcn.kernels.pair_counts`, degrees, and the distance.
+    The last eight are how much the numbers of one direction differ from those of both, in
+    logarithms: of the common neighbours, and of the degrees out of and into each node. They are
+    zero in an undirected graph.
+
+    Args:
+        pairs: nodes, shape ``[2, M]``.
+        edge_index: the edges that are visible, shape ``[2, E]``.
+        edge_weight: their weights.
+        n: number of nodes.
+    """
+    shown = both_ways(edge_index, edge_weight, n)
+    counts = kernels.pair_counts(pairs, shown.weight, shown.direction, shown.graph)
+    distance = counts[:, 5].long()
+    linked = (distance > 0).to(counts.dtype).unsqueeze(1)
+    steps = torch.arange(2, FARTHEST + 1, device=pairs.device)
+    degree, parts = _degrees(pairs, shown)
+    low, high = degree.sort(0)[0]
+    return torch.cat(
+        (
+            linked,
+            counts[:, [0, 3]].log1p(),
+            counts[:, [1, 2, 4]].sqrt(),
+            (distance.unsqueeze(1) == steps).to(counts.dtype),
+            linked * torch.stack((low + high, high - low, low), dim=1),
+            counts[:, 6:].log1p() - counts[:, :1].log1p(),
+            linked * torch.cat([part - degree for part in parts]).T,
+        ),
+        dim=1,
+    )
+
+
+def _degrees(pairs: Tensor, shown: Shown) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+    """Logarithms of degrees of both ends ``[2, M]``, and of those out of and into each."""
+    graph, n = shown.graph, shown.graph.num_targets
+    at, own = find(graph.target * n + graph.source, keys(pairs, n))
+    way = torch.where(own, shown.direction[at], 0) if len(graph.target) else own.to(torch.int8)
+    logs = []
+    for every, first, second in (
+        (torch.ones_like(shown.direction), own, own),
+        (shown.direction & 1, way & 1, way >> 1),
+        (shown.direction >> 1, way >> 1, way & 1),
+    ):
+        count = torch.zeros(n, dtype=torch.float64, device=pairs.device)
+        count = count.index_add(0, graph.target, every.double())
+        logs.append((count[pairs] - torch.stack((first, second)).double()).log1p())
+    return logs[0], (logs[1], logs[2])
+
+
+class StructureTerm(nn.Module):
+    r"""A number for each pair of nodes, made of what the two have in common.
+
+    It is added to the logit of a link, :math:`(r - d^2)/t + s`, and is a small network of
+    :func:`pair_facts` without biases: **zero where the two nodes have nothing in common**, so that
+    there the embedding alone says how likely the link is.
+
+    Example:
+        >>> import torch
+        >>> from hgcn.nn import StructureTerm, pair_facts
+        >>> path = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])
+        >>> facts = pair_facts(torch.tensor([[0, 0], [2, 3]]), path, None, 4)
+        >>> facts.any(1)  # 0 and 2 share a neighbour, 0 and 3 nothing
+        tensor([ True, False])
+        >>> StructureTerm()(facts.float()).shape
+        torch.Size([2])
+
+    Shapes:
+        - **input:** facts :math:`(M, F)`.
+        - **output:** numbers :math:`(M)`.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.hidden = nn.Linear(FACTS, HIDDEN, bias=False)
+        self.out = nn.Linear(HIDDEN, 1, bias=False)
+        self.direct = nn.Linear(FACTS, 1, bias=False)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Glorot's uniform weights; the direct ones are zero."""
+        nn.init.xavier_uniform_(self.hidden.weight)
+        nn.init.xavier_uniform_(self.out.weight)
+        nn.init.zeros_(self.direct.weight)
+
+    def forward(self, facts: Tensor) -> Tensor:
+        """Numbers to be added to logits."""
+        if facts.shape[-1] != FACTS:
+            raise GraphError(f"Expected {FACTS} facts of each pair, got {facts.shape[-1]}.")
+        total = self.out(functional.relu(self.hidden(facts))) + self.direct(facts)
+        return total.squeeze(-1)
