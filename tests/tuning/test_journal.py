@@ -78,9 +78,10 @@ def test_a_full_disk_loses_no_trial(tmp_path, monkeypatch):
     assert entries(path) == [{"a": 1}, {"c": 3}]
 
 
-def test_a_file_that_is_no_journal_is_named(tmp_path):
+@pytest.mark.parametrize("text", ["these are\nnot trials\n", "[" * 100_000 + "\n"])
+def test_a_file_that_is_no_journal_is_named(tmp_path, text):
     path = tmp_path / "journal.log"
-    path.write_text("these are\nnot trials\n")
+    path.write_text(text)
     with pytest.raises(RunError, match=r"journal\.log to be the journal of a search"):
         entries(path)
 

@@ -45,7 +45,7 @@ class Journal(JournalFileBackend):
         """The entries from a number on."""
         try:
             yield from super().read_logs(log_number_from)
-        except ValueError as error:
+        except (RecursionError, ValueError) as error:  # JSON that is too deep, or none
             raise RunError(
                 f"Expected {self._file_path} to be the journal of a search, got something else: "
                 f"{error}. Choose another `storage`, or remove the file."
