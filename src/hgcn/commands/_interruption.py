@@ -51,10 +51,14 @@ def _stopped_by_sigterm() -> Iterator[None]:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     """Do what Ctrl-C does, but not within the import of a module.
 
-    What Python calls there when a lock of a module is no longer needed would lose the exception.
+    Callbacks of Python's import system, and compiled modules that are being set up, would lose the
+    exception.
     """
-    if frame is None or not frame.f_code.co_filename.startswith("<frozen importlib"):
-        raise KeyboardInterrupt
-    again = threading.Timer(AGAIN, os.kill, (os.getpid(), number))
-    again.daemon = True
-    again.start()
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            again = threading.Timer(AGAIN, os.kill, (os.getpid(), number))
+            again.daemon = True
+            again.start()
+            return
+        frame = frame.f_back
+    raise KeyboardInterrupt
