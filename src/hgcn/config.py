@@ -119,7 +119,11 @@ class Config:
         None, "dropout (of weights in hyperbolic layers)", group="model", low=0, high=0.99
     )
     feature_dropout: float | None = _setting(
-        None, "share of the features zeroed in each step", group="model", low=0, high=0.99
+        None,
+        "share of the features zeroed in each step (0; 0.5 for words of links with --structure)",
+        group="model",
+        low=0,
+        high=0.99,
     )
     act: str | None = _setting(
         None, "activation between layers", group="model", choices=names.ACTIVATIONS
@@ -144,7 +148,9 @@ class Config:
 
     r: float = _setting(2.0, "Fermi-Dirac: squared distance of even odds", group="decoder")
     t: float = _setting(1.0, "Fermi-Dirac: temperature", group="decoder", above=0)
-    trainable_decoder: bool | None = _setting(None, "learn r and t", group="decoder")
+    trainable_decoder: bool | None = _setting(
+        None, "learn r and t; by default with --structure", group="decoder"
+    )
     structure: bool | None = _setting(
         None, "links: count also what two nodes have in common, neighbours and short paths; by "
         "default so", group="decoder",
@@ -169,7 +175,8 @@ class Config:
         1.0, "largest norm of the gradient; 0 for no limit", group="training", low=0
     )
     hidden_share: float | None = _setting(
-        None, "links: share of edges hidden from messages and predicted in each step; 0 hides none",
+        None, "links: share of edges hidden from messages and predicted in each step; 0 hides none "
+        "(0.1 with --structure, else 0.3)",
         group="training", low=0, high=0.95,
     )  # fmt: skip
     negatives: float = _setting(

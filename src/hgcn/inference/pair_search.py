@@ -29,6 +29,7 @@ from hgcn.inference.structural_rows import (
     term_of,
     visit,
 )
+from hgcn.kernels.numba_cpu.counts_of_pairs import find
 from hgcn.kernels.numba_cpu.instructions import square_between
 from hgcn.kernels.rows import Doubles, Ints
 
@@ -119,19 +120,6 @@ def _limit(i: int, term: float, bar: Bar, pairs: Pairs) -> float:
 
 
 @compiled()
-def _linked(other: Ints, low: int, high: int, j: int) -> bool:
-    """Whether j is among the sorted neighbours other[low:high]."""
-    end = high
-    while low < high:
-        middle = (low + high) >> 1
-        if other[middle] < j:
-            low = middle + 1
-        else:
-            high = middle
-    return low < end and other[low] == j
-
-
-@compiled()
 def _after(key: float, i: int, j: int, bar: Bar) -> bool:
     """Whether a pair comes later than another one; equal keys are ordered by node."""
     if key != bar[0]:
@@ -206,7 +194,7 @@ def _key_before(
     if _after(key, i, j, bar):
         return np.inf
     # Few pairs come as far as this, so that a search among the neighbours costs nothing.
-    if _linked(pairs.other, pairs.start[i], pairs.start[i + 1], j):
+    if find(pairs.other, pairs.start[i], pairs.start[i + 1], j) >= 0:
         return np.inf
     if pairs.structured:
         key = _rounded(base + term_of(i, j, model, room))
@@ -227,7 +215,7 @@ def _search_near(
     if model.directed:
         for e in range(model.start[i], model.start[i + 1]):
             j = model.other[e]
-            if _linked(pairs.other, pairs.start[i], pairs.start[i + 1], j):
+            if find(pairs.other, pairs.start[i], pairs.start[i + 1], j) >= 0:
                 continue
             h = _height(pairs.point, pairs.at, i, j, np.inf)
             key = _rounded(_base(h, pairs) + term_of(i, j, model, room))

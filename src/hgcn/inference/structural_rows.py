@@ -18,7 +18,6 @@ import numpy as np
 from hgcn.compiled import compiled
 from hgcn.inference.structural_term import COLUMNS, COUNTS, Box, Network, network_of, upper
 from hgcn.kernels.numba_cpu.counts_of_pairs import (
-    FARTHEST,
     MOST_PATHS,
     MOST_SHARED,
     Scratch,
@@ -27,7 +26,7 @@ from hgcn.kernels.numba_cpu.counts_of_pairs import (
     scratch_of,
     visible,
 )
-from hgcn.kernels.rows import Bytes, Doubles, Ints
+from hgcn.kernels.rows import FARTHEST, Bytes, Doubles, Ints
 from hgcn.nn.structure import both_ways
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from hgcn.compiled import compiled
-from hgcn.kernels.numba_cpu.counts_of_pairs import FARTHEST
-from hgcn.kernels.rows import Doubles
+from hgcn.kernels.rows import FARTHEST, Doubles
 
 if TYPE_CHECKING:
     from hgcn.nn.structure import StructureTerm

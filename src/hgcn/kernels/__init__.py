@@ -14,8 +14,10 @@ from hgcn.kernels.operations import (
     translate,
     weighted_sum,
 )
+from hgcn.kernels.rows import FARTHEST
 
 __all__ = [
+    "FARTHEST",
     "PAIR_COUNTS",
     "Neighbourhoods",
     "attention",

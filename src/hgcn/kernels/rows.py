@@ -14,6 +14,9 @@ Floats = NDArray[np.floating[Any]]
 Doubles = NDArray[np.float64]
 Bytes = NDArray[np.int8]
 
+FARTHEST = 8
+"""Distance up to which that of two nodes is searched for."""
+
 
 class Rows(NamedTuple):
     """The edges of each node i, at the positions ``start[i]`` to ``start[i + 1]`` of the arrays.

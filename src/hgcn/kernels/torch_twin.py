@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from hgcn import geometry
+from hgcn.kernels.rows import FARTHEST
 
 if TYPE_CHECKING:
     from hgcn.kernels.csr import Neighbourhoods
@@ -77,8 +78,6 @@ def dropout(values: Tensor, p: float) -> Tensor:
 
 PAIR_BLOCK = 1 << 20
 """Number of entries of the rows of pairs that are made dense at a time."""
-FARTHEST = 8
-"""Distance up to which it is searched for."""
 
 
 def pair_counts(pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoods) -> Tensor:

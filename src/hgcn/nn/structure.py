@@ -12,10 +12,8 @@ from hgcn import kernels
 from hgcn.data.pairs import distinct, find, keys, pairs_at
 from hgcn.errors import GraphError
 
-FARTHEST = 8
-"""Distance up to which it is a fact."""
 HIDDEN = 32
-FACTS = 9 + (FARTHEST - 1) + 8
+FACTS = 9 + (kernels.FARTHEST - 1) + 8
 """Number of facts of a pair: counts and degrees, one for each distance from 2, directions."""
 
 
@@ -84,7 +82,7 @@ def pair_facts(pairs: Tensor, edge_index: Tensor, edge_weight: Tensor | None, n:
     counts = kernels.pair_counts(pairs, shown.weight, shown.direction, shown.graph)
     distance = counts[:, 5].long()
     linked = (distance > 0).to(counts.dtype).unsqueeze(1)
-    steps = torch.arange(2, FARTHEST + 1, device=pairs.device)
+    steps = torch.arange(2, kernels.FARTHEST + 1, device=pairs.device)
     degree, parts = _degrees(pairs, shown)
     low, high = degree.sort(0)[0]
     return torch.cat(

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from hgcn import kernels
 from hgcn.data.pairs import distinct, find, keys
-from hgcn.nn.structure import FARTHEST, both_ways
+from hgcn.nn.structure import both_ways
 
 PATH_SHARE = 0.01
 """What a path of three edges counts beside a common neighbour."""
@@ -36,7 +36,7 @@ def untrained_scores(
     edges = torch.stack((shown.graph.source, shown.graph.target))
     counts = kernels.pair_counts(pairs, shown.weight, shown.direction, shown.graph)
     common, adamic_adar, resources, paths, _, distance = counts[:, :6].unbind(1)
-    far = -torch.where(distance > 0, distance, FARTHEST + 1.0)
+    far = -torch.where(distance > 0, distance, kernels.FARTHEST + 1.0)
     return {
         "common_neighbours": common,
         "adamic_adar": adamic_adar,

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from hgcn.compiled import compiled, follow_torch
 from hgcn.kernels.numba_cpu.tensors import array
-from hgcn.kernels.rows import Bytes, Doubles, Ints
+from hgcn.kernels.rows import FARTHEST, Bytes, Doubles, Ints
 
 if TYPE_CHECKING:
     from hgcn.kernels.csr import Neighbourhoods
@@ -29,8 +29,6 @@ MOST_PATHS = 2048
 """Ways of two steps, from the node with fewer neighbours, that are looked at one by one."""
 MOST_REACHED = 512
 """Edges that the search for the distance of two nodes may look at."""
-FARTHEST = 8
-"""Distance up to which it is searched for."""
 MARKED = 512
 """Neighbours up to which a list is marked rather than searched."""
 
