@@ -18,7 +18,7 @@ from importlib import import_module
 from typing import NoReturn, Protocol, TextIO, cast
 
 from hgcn import __version__
-from hgcn.commands._interruption import INTERRUPTED
+from hgcn.commands._interruption import INTERRUPTED, interruptible
 from hgcn.errors import HGCNError, explain
 from hgcn.text import near_miss
 
@@ -69,7 +69,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _try(words: list[str]) -> int:
     try:
-        return _run(words)
+        with interruptible():
+            return _run(words)
     except HGCNError as error:
         say_error(str(error))
         return BAD_INPUT

@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import PurePath
 from types import FrameType
 
 INTERRUPTED = 130
@@ -18,47 +19,56 @@ AGAIN = 0.01
 
 
 @contextlib.contextmanager
+def interruptible() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM raise KeyboardInterrupt, but only where that does no harm."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread hears signals
+        return
+
+    before = {
+        number: signal.signal(number, _interrupt) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextlib.contextmanager
 def explained(left: Callable[[], str]) -> Iterator[None]:
-    """Let SIGTERM do what Ctrl-C does, and say what is left behind if nothing else can.
+    """Say what an interruption leaves behind.
 
     Args:
         left: returns a sentence on what there is and how to go on.
     """
     try:
-        with _stopped_by_sigterm():
-            yield
-    except (KeyboardInterrupt, SystemError) as error:
-        # Compiled code that is called when a signal comes makes a SystemError of it.
-        if not isinstance(error.__cause__ or error, KeyboardInterrupt):
-            raise
-        sys.stderr.write(f"hgcn: interrupted. {left()}\n")
-        raise KeyboardInterrupt from error
-
-
-@contextlib.contextmanager
-def _stopped_by_sigterm() -> Iterator[None]:
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread hears signals
-        return
-
-    before = signal.signal(signal.SIGTERM, _interrupt)
-    try:
         yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    except KeyboardInterrupt:
+        sys.stderr.write(f"hgcn: interrupted. {left()}\n")
+        raise
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Do what Ctrl-C does, but not within the import of a module.
-
-    Callbacks of Python's import system, and compiled modules that are being set up, would lose the
-    exception.
-    """
+    """Raise KeyboardInterrupt, or try again a little later."""
     while frame is not None:
-        if frame.f_code.co_filename.startswith("<frozen importlib"):
+        if _is_delicate(PurePath(frame.f_code.co_filename)):
             again = threading.Timer(AGAIN, os.kill, (os.getpid(), number))
             again.daemon = True
             again.start()
             return
         frame = frame.f_back
     raise KeyboardInterrupt
+
+
+def _is_delicate(code: PurePath) -> bool:
+    """Whether an exception may be lost in a file of Python code, or end the process.
+
+    Callbacks of Python's import system and of weak references lose it. Compiled code that calls
+    Numba's own functions, to make an array of its result, does not expect it.
+    """
+    return (
+        code.name.startswith("<frozen importlib")
+        or code.name in ("weak.py", "weakref.py", "_weakrefset.py")
+        or "numba" in code.parts
+    )

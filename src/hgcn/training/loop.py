@@ -12,8 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from hgcn.config import Config
 from hgcn.errors import DivergenceError, RunError
 from hgcn.models.predictor import Predictor
+from hgcn.training.interruption import held_signals
 from hgcn.training.memory import enough_memory
 from hgcn.training.task import Task
 
@@ -159,26 +161,24 @@ def _train(
         resume(state)
     start = time.perf_counter()
     try:
-        while state.epoch < config.epochs:
-            if state.epoch - state.best.epoch >= config.patience and state.best.epoch:
-                state.stopped = "patience"
-                break
-            epoch = state.epoch + 1
-            loss = _train_epoch(task, state, epoch)
-            state.average.update(epoch)
-            score, curvatures = _validate(task, state, epoch, loss)
-            state.epoch = epoch
-            if on_epoch is not None:
-                left = config.patience - (epoch - (state.best.epoch or epoch))
-                seconds = time.perf_counter() - start
-                on_epoch(
-                    Progress(
-                        epoch, config.epochs, loss, score, state.best, left, curvatures, seconds
+        with held_signals() as let_in:
+            while not _is_over(state, config):
+                epoch = state.epoch + 1
+                loss = _train_epoch(task, state, epoch, let_in)
+                state.average.update(epoch)
+                score, curvatures = _validate(task, state, epoch, loss)
+                state.epoch = epoch
+                if on_epoch is not None:
+                    left = config.patience - (epoch - (state.best.epoch or epoch))
+                    seconds = time.perf_counter() - start
+                    on_epoch(
+                        Progress(
+                            epoch, config.epochs, loss, score, state.best, left, curvatures, seconds
+                        )
                     )
-                )
-            if checkpoint is not None:
-                checkpoint(state)
-        state.stopped = state.stopped or "epochs"
+                if checkpoint is not None:
+                    checkpoint(state)
+                let_in()
     except DivergenceError as error:
         if not state.best_weights:
             raise DivergenceError(
@@ -195,10 +195,22 @@ def _train(
     return state
 
 
-def _train_epoch(task: Task, state: State, epoch: int) -> float:
+def _is_over(state: State, config: Config) -> bool:
+    """Whether training has come to its end, and why."""
+    if state.epoch >= config.epochs:
+        state.stopped = "epochs"
+    elif state.best.epoch and state.epoch - state.best.epoch >= config.patience:
+        state.stopped = "patience"
+    return bool(state.stopped)
+
+
+def _train_epoch(task: Task, state: State, epoch: int, let_in: Callable[[], None]) -> float:
     """Make a step of the optimiser for each batch; returns the mean loss before the steps."""
     state.predictor.train()
-    losses = [_step(task, state, epoch, batch) for batch in task.batches(epoch, state.generator)]
+    losses = []
+    for batch in task.batches(epoch, state.generator):
+        losses.append(_step(task, state, epoch, batch))
+        let_in()
     if not losses:
         raise RunError(f"Expected the task to have a batch for epoch {epoch}, got none.")
     return math.fsum(losses) / len(losses)
@@ -235,7 +247,6 @@ def _validate(
         if not math.isfinite(score):
             raise DivergenceError(f"The validation score is {score} in epoch {epoch}.")
         if score > state.best.score:
-            # In one statement, so that Ctrl-C cannot come between the two.
             state.best, state.best_weights = Best(score, epoch), _copy(predictor)
         curvatures = predictor.curvature_values()
     row = {"epoch": epoch, "loss": loss, task.select: score}
