@@ -66,7 +66,7 @@ def follow_torch() -> None:
     _restore_once(threads)
 
 
-SMALL = 100_000
+SMALL = 20_000
 """Up to so many nodes and edges one thread is as fast as several, and disturbs nobody."""
 
 _kernel_threads: list[int] = []

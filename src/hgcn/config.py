@@ -165,7 +165,9 @@ class Config:
         100, "stop after so many epochs without a better validation score", group="training", low=1
     )
     eval_every: int = _setting(5, "epochs between validations", group="training", low=1)
-    lr: float = _setting(0.01, "learning rate", group="training", above=0)
+    lr: float | None = _setting(
+        None, "learning rate (links with --structure 0.02, else 0.01)", group="training", above=0
+    )
     weight_decay: float = _setting(0.0, "L2 penalty, not on curvatures", group="training", low=0)
     ema: float = _setting(
         0.98, "share of the old that the moving average of weights keeps in each step; it is what "

@@ -36,7 +36,7 @@ class NetworkSettings(TypedDict, total=False):
     epochs: int
     patience: int
     eval_every: int
-    lr: float
+    lr: float | None
     weight_decay: float
     ema: float
     clip: float

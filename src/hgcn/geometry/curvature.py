@@ -47,8 +47,8 @@ class Curvature(nn.Module):
                 "The space has sectional curvature -c, so c is positive."
             )
         self.register_buffer("start", torch.tensor(float(c)))
-        room = math.log(c / MIN_CURVATURE), math.log(MAX_CURVATURE / c)
-        self.register_buffer("room", torch.tensor(room).clamp_min(1e-6))
+        room = [max(math.log(ratio), 1e-6) for ratio in (c / MIN_CURVATURE, MAX_CURVATURE / c)]
+        self.register_buffer("room", torch.tensor(room))
         self.raw = nn.Parameter(torch.zeros(())) if trainable else None
 
     def forward(self) -> Tensor:

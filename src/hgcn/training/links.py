@@ -87,7 +87,7 @@ class LinkTask(Task):
             return {}
         # Few hidden edges: what two nodes have in common is then nearly what the test will show.
         found: dict[str, Any] = {
-            "hidden_share": 0.1, "trainable_decoder": True, "root_weight": True
+            "lr": 0.02, "hidden_share": 0.1, "trainable_decoder": True, "root_weight": True
         }  # fmt: skip
         if graph.x is not None and graph.x.layout == torch.sparse_csr:  # words, easily memorised
             found |= {

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from hgcn.config import Config
-from hgcn.errors import DivergenceError, RunError
+from hgcn.errors import ConfigError, DivergenceError, RunError
 from hgcn.models.predictor import Predictor
 from hgcn.training.interruption import held_signals
 from hgcn.training.memory import enough_memory
@@ -153,6 +153,8 @@ def _train(
     checkpoint: Callable[[State], None] | None,
 ) -> State:
     config, predictor = task.config, task.predictor
+    if config.lr is None:
+        raise ConfigError("Expected a learning rate (`lr`) to train with, got None.")
     others = [module for name, module in predictor.named_children() if name != "encoder"]
     optimizer = predictor.encoder.make_optimizer(config.lr, config.weight_decay, also=others)
     generator = torch.Generator().manual_seed(config.seed)

@@ -116,7 +116,7 @@ def choose(graph: Graph, config: Config) -> Config:
     return model_settings(config.replace(normalise=normalise, degree_features=degrees))
 
 
-USUAL = {"hidden_share": 0.3, "trainable_decoder": False, "feature_dropout": 0.0}
+USUAL = {"lr": 0.01, "hidden_share": 0.3, "trainable_decoder": False, "feature_dropout": 0.0}
 """Settings that are left open, where a task has no others for them."""
 
 
