@@ -104,6 +104,9 @@ class Config:
     test_share: float | None = _setting(
         None, "share of edges or nodes for the test", group="task", above=0, high=1
     )
+    val_as_input: bool = _setting(
+        False, "links: show the validation edges to the network at the test", group="task"
+    )
     split_seed: int | None = _setting(
         None, "seed of the split; by default the seed of the run", group="task", low=0,
         high=MAX_SEED,

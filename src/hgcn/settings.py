@@ -65,5 +65,6 @@ class Settings(NetworkSettings, total=False):
     split: str | None
     val_share: float | None
     test_share: float | None
+    val_as_input: bool
     split_seed: int | None
     seed: int

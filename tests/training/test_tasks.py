@@ -249,6 +249,20 @@ def test_degrees_are_counted_on_messages_only():
     torch.testing.assert_close(task.x[:, 1], degree.float().log1p())
 
 
+def test_degrees_of_the_test_count_all_that_it_sees():
+    graph = tree(x=None)
+    problem = Problem(graph, choose(graph, Config(task="link", val_as_input=True, **SMALL)))
+    task = problem.task(problem.predictor())
+    assert isinstance(task, LinkTask)
+    seen = {part: task._inputs[part].x[:, 1].expm1().sum() for part in ("train", "val", "test")}
+    both_ways = {
+        part: 2 * getattr(task.parts, part).positives.shape[1] for part in ("train", "val")
+    }
+    assert seen["train"] == pytest.approx(both_ways["train"])
+    assert seen["val"] == pytest.approx(both_ways["train"])
+    assert seen["test"] == pytest.approx(both_ways["train"] + both_ways["val"])
+
+
 @pytest.mark.parametrize("graph", [tree(), tree(directed=True), forest((20,) * 8)])
 def test_degrees_of_a_step_do_not_count_hidden_edges(graph):
     sparse = as_features(csr_matrix(graph.x.clamp_min(0.0).numpy()))

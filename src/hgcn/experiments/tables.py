@@ -18,6 +18,7 @@ from hgcn.experiments.cells import (
     Cell,
     ablation,
     curvature,
+    seal,
     strangers,
     table1,
 )
@@ -231,6 +232,18 @@ def _gain(own: dict[int, float], rival: dict[int, float]) -> str:
     return f"{statistics.fmean(gains):+.1f} ± {error:.1f}"
 
 
+def seal_markdown(store: Store, seeds: int) -> str:
+    """Links of the graphs of SEAL, beside what it published."""
+    cells = {(cell.row, cell.dataset): cell for cell in seal()}
+    networks = list(dict.fromkeys(cell.row for cell in seal()))
+    rows = []
+    for graph, published in paper.SEAL.items():
+        entries = [value(store, cells[row, graph], seeds) for row in networks]
+        best = max(entry.mean for entry in entries if entry) if any(entries) else math.inf
+        rows.append([graph, *(_entry(entry, seeds, best) for entry in entries), published])
+    return markdown(["ROC AUC", *networks, "*SEAL*"], rows)
+
+
 def distortion_markdown(store: Store, seeds: int) -> str:
     """The distortion of the embeddings of link prediction, average and worst."""
     columns = [column for column in SOURCES if column[1] == "link"]
@@ -295,6 +308,7 @@ def blocks(store: Store, seeds: int) -> dict[str, Any]:
         "ablation": ablation_markdown(store, seeds),
         "curvature": curvature_markdown(store, seeds),
         "strangers": strangers_markdown(store, seeds),
+        "seal": seal_markdown(store, seeds),
         "distortion": distortion_markdown(store, seeds),
         "datasets": datasets_markdown(),
     }

@@ -105,6 +105,7 @@ class LinkTask(Task):
             test=config.test_share,
             seed=config.seed_of_split,
             protocol=config.protocol,
+            val_as_input=config.val_as_input,
         )
 
     @classmethod
@@ -156,7 +157,7 @@ class LinkTask(Task):
         if name != "train" and part.messages is self.parts.train.messages:
             seen, number = self._inputs["train"], self._numbers["train"]
         else:
-            seen, number = Input(self.x, part.messages, part.message_weight), None
+            seen, number = Input(self._features(part), part.messages, part.message_weight), None
             if part.nodes is not None:
                 seen, number = seen.within(part.nodes)
             seen = seen.to(self.device, self.dtype)
@@ -165,6 +166,18 @@ class LinkTask(Task):
         none = part.positives.new_empty(2, 0)
         negatives = none if part.negatives is None else part.negatives
         self._pairs[name] = self._numbered(name, part.positives), self._numbered(name, negatives)
+
+    def _features(self, part: LinkPart) -> Tensor:
+        """The features of all nodes, with the degrees that they have in a part."""
+        counted = self.parts.inductive or part.messages is self.parts.train.messages
+        if counted or not self.config.degree_features:
+            return self.x
+        return self._counted(self.x, part.messages)
+
+    def _counted(self, x: Tensor, edges: Tensor) -> Tensor:
+        """Features whose last columns are degrees, counted anew on edges."""
+        directed = self.parts.non_edges.directed
+        return replace_last_columns(x, degree_features(edges, len(x), directed=directed))
 
     def _numbered(self, part: str, pairs: Tensor) -> Tensor:
         """Pairs of nodes in the numbering of a part, on the device."""
@@ -200,10 +213,7 @@ class LinkTask(Task):
         shown = visible.nonzero()[:, 0]
         weight = seen.edge_weight
         edges = torch.stack([ends.index_select(0, shown) for ends in seen.edge_index])
-        x = seen.x
-        if self.config.degree_features:
-            directed = self.parts.non_edges.directed
-            x = replace_last_columns(x, degree_features(edges, len(x), directed=directed))
+        x = self._counted(seen.x, edges) if self.config.degree_features else seen.x
         return Input(x, edges, None if weight is None else weight[shown])
 
     def loss(self, batch: LinkBatch) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -156,6 +157,20 @@ def test_links_of_one_graph(directed: bool, seed: int, m: int) -> None:
     assert drawn & (asked["val"] | asked["test"])
 
 
+@pytest.mark.parametrize("directed", [False, True])
+def test_the_test_may_see_the_edges_of_validation(directed: bool) -> None:
+    graph = random_graph(30, 100).replace(directed=directed)
+    usual = split_links(graph, seed=3)
+    split = split_links(graph, seed=3, val_as_input=True)
+    asked = pair_set(split.test.positives)
+    shown = {pair for pair in pair_set(graph.edge_index) if not {pair, pair[::-1]} & asked}
+    assert pair_set(split.test.messages) == shown
+    for part in PARTS:
+        torch.testing.assert_close(getattr(split, part).positives, getattr(usual, part).positives)
+    torch.testing.assert_close(split.val.messages, usual.train.messages)
+    torch.testing.assert_close(split.train.messages, usual.train.messages)
+
+
 def test_equal_seeds_give_equal_splits() -> None:
     graph = random_graph(40, 100)
     first, again, other = (split_links(graph, seed=seed) for seed in (5, 5, 6))
@@ -247,6 +262,7 @@ def test_links_of_many_graphs(given_split: bool) -> None:
         (many_graphs(2), {}, "at least 3 graphs, one for each part, got 2"),
         (many_graphs(3, n=3, m=3), {}, "without an edge in graph . to serve as negatives, got 0"),
         (many_graphs(3), {"protocol": "legacy"}, "Expected one undirected graph"),
+        (many_graphs(3), {"val_as_input": True}, "one graph that is split at random"),
         (Graph(torch.tensor([[0, 1, 2], [1, 0, 0]]), 3), {}, "only one between nodes 0 and 2"),
     ],
 )
@@ -266,6 +282,8 @@ def test_leaks_are_found() -> None:
     shown = torch.cat((clean.train.messages, clean.test.positives[:, :1].flip(0)), dim=1)
     with pytest.raises(GraphError, match="edge of the test part is shown"):
         check_links(leaking(train=LinkPart(shown, None, clean.train.positives, None)), 30)
+    with pytest.raises(GraphError, match="edge of the test part is shown in the test"):
+        check_links(leaking(test=replace(clean.test, messages=shown)), 30)
     with pytest.raises(GraphError, match="validation and in the test"):
         check_links(leaking(val=clean.test), 30)
     nodes = torch.arange(4)

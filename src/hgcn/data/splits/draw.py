@@ -50,6 +50,7 @@ def split_links(
     test: float | None = None,
     seed: int = 0,
     protocol: str = "clean",
+    val_as_input: bool = False,
 ) -> LinkSplit:
     """Split edges for link prediction.
 
@@ -82,6 +83,8 @@ def split_links(
         val, test: shares of the edges; 5 % and 10 % if one is given, or the graph has no split.
         seed: equal seeds give equal splits.
         protocol: ``"clean"``, or ``"legacy"`` for the split of the reference implementation.
+        val_as_input: show the edges of validation in the test, as PyG's ``RandomLinkSplit`` does;
+            for one graph that is split at random.
     """
     graph = as_graph(graph)
     own = graph.links is not None and val is None and test is None
@@ -91,14 +94,22 @@ def split_links(
     )
     shares = (1 - val - test, val, test)
     _check_request(protocol, shares, "`val` and `test`")
+    if val_as_input and (own or protocol == "legacy" or graph.num_graphs > 1):
+        raise GraphError(
+            "Expected one graph that is split at random for `val_as_input`, got a split of its "
+            "own, the legacy protocol, or many graphs."
+        )
     if own:
         split = own_links(graph, np.random.default_rng(seed))
         check_links(split, graph.num_nodes)
         return split
     if protocol == "legacy":
         return legacy_links(graph, shares[1:], seed)
-    draw = links_by_graph if graph.num_graphs > 1 else links_of_one_graph
-    split = draw(graph, shares, np.random.default_rng(seed))
+    generator = np.random.default_rng(seed)
+    if graph.num_graphs > 1:
+        split = links_by_graph(graph, shares, generator)
+    else:
+        split = links_of_one_graph(graph, shares, generator, val_as_input=val_as_input)
     check_links(split, graph.num_nodes)
     return split
 

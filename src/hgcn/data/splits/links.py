@@ -76,9 +76,16 @@ class LinkSplit:
 
 
 def links_of_one_graph(
-    graph: Graph, shares: Sequence[float], generator: np.random.Generator
+    graph: Graph,
+    shares: Sequence[float],
+    generator: np.random.Generator,
+    *,
+    val_as_input: bool = False,
 ) -> LinkSplit:
-    """The split of one graph: edges drawn at random; messages are the training edges."""
+    """The split of one graph: edges drawn at random; messages are the training edges.
+
+    With ``val_as_input`` those of the test are the training and the validation edges.
+    """
     edges = _EdgePairs(graph)
     part = torch.full((edges.pairs.shape[1],), UNUSED)
     sizes = part_sizes(len(part), shares, "edges")
@@ -88,10 +95,11 @@ def links_of_one_graph(
     asked = [pairs.shape[1] for pairs in positives[1:]]
     negatives = free.distinct(torch.tensor([sum(asked)]), generator)
     messages = edges.messages(part == TRAIN)
+    shown = edges.messages(part != TEST) if val_as_input else messages
     return LinkSplit(
         train=LinkPart(*messages, positives[TRAIN], None),
         val=LinkPart(*messages, positives[VAL], negatives[:, : asked[0]]),
-        test=LinkPart(*messages, positives[TEST], negatives[:, asked[0] :]),
+        test=LinkPart(*shown, positives[TEST], negatives[:, asked[0] :]),
         protocol="clean",
         inductive=False,
         non_edges=NonEdges(positives[TRAIN], graph.num_nodes, directed=graph.directed),
@@ -226,6 +234,8 @@ def check_links(split: LinkSplit, num_nodes: int) -> None:
     for name, edges in asked.items():
         if overlap(edges, shown):
             raise GraphError(f"An edge of the {name} part is shown in training. {FAULT}")
+    if overlap(asked["test"], edges_of(split.test.messages)):
+        raise GraphError(f"An edge of the test part is shown in the test. {FAULT}")
     if overlap(asked["val"], asked["test"]):
         raise GraphError(f"An edge is in the validation and in the test part. {FAULT}")
 
