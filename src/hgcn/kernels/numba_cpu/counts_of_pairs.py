@@ -29,12 +29,14 @@ MOST_PATHS = 2048
 """Ways of two steps, from the node with fewer neighbours, that are looked at one by one."""
 MOST_REACHED = 512
 """Edges that the search for the distance of two nodes may look at."""
-MARKED = 512
-"""Neighbours up to which a list is marked rather than searched."""
+SEARCH = 8
+"""Neighbours that are marked in the time of one search among them."""
 
 
 Visible = tuple[Ints, Ints, Doubles, Doubles, Bytes]
 """Start, neighbours, weights, for each node the sum of its weights, and directions of the edges."""
+Marks = tuple[Ints, Ints, Doubles]
+"""For each node the last pair whose second node it is a neighbour of, where, and 1/sqrt(degree)."""
 ALONG, AGAINST = 1, 2
 """Directions of an edge in the row of a node: to its neighbour, from its neighbour; 3 is both."""
 
@@ -64,31 +66,22 @@ def find(other: Ints, low: int, high: int, v: int) -> int:
 
 
 @compiled()
-def _place(
-    v: int, j: int, start: Ints, other: Ints, mark: Ints, slot: Ints, stamp: int, marked: bool
-) -> int:
+def _place(v: int, j: int, start: Ints, other: Ints, marks: Marks, stamp: int, marked: bool) -> int:
     """The position of v among the neighbours of j, -1 if it is none."""
     if marked:
-        return slot[v] if mark[v] == stamp else -1
+        return marks[1][v] if marks[0][v] == stamp else -1
     return find(other, start[j], start[j + 1], v)
 
 
 @compiled(error_model="numpy")
 def _shared(
-    i: int,
-    j: int,
-    graph: Visible,
-    marks: tuple[Ints, Ints],
-    stamp: int,
-    marked: bool,
-    row: Doubles,
+    i: int, j: int, graph: Visible, marks: Marks, stamp: int, marked: bool, row: Doubles
 ) -> None:
     """Common neighbours, Adamic-Adar and resource allocation, into the first columns of a row.
 
     The last four have the common neighbours by the directions of the two edges.
     """
     start, other, weight, strength, direction = graph
-    mark, slot = marks
     degree = start[i + 1] - start[i]
     stride = max(1.0, degree / MOST_SHARED)
     at = _draw(i, j) * stride if stride > 1 else 0.0
@@ -99,7 +92,7 @@ def _shared(
         u = other[e]
         if u in (i, j):
             continue
-        place = _place(u, j, start, other, mark, slot, stamp, marked)
+        place = _place(u, j, start, other, marks, stamp, marked)
         if place >= 0:
             common += 1.0
             amount += 1.0 / math.log(max(2.0, float(start[u + 1] - start[u])))
@@ -114,18 +107,8 @@ def _shared(
 
 
 @compiled(error_model="numpy")
-def _paths(
-    i: int,
-    j: int,
-    graph: Visible,
-    marks: tuple[Ints, Ints],
-    stamp: int,
-    marked: bool,
-    row: Doubles,
-) -> None:
-    """Paths of three edges, plain and divided by the roots of the degrees on their way."""
-    start, other = graph[0], graph[1]
-    mark, slot = marks
+def _ways(i: int, j: int, start: Ints, other: Ints) -> tuple[float, float, int]:
+    """Every how many neighbours of i are taken, from where on, and their ways of one more step."""
     degree = start[i + 1] - start[i]
     thin = max(1.0, degree / MOST_SHARED)
     first = _draw(j, i) * thin if thin > 1 else 0.0
@@ -135,10 +118,31 @@ def _paths(
         u = other[start[i] + int(at)]
         total += start[u + 1] - start[u]
         at += thin
+    return thin, first, total
+
+
+@compiled(error_model="numpy")
+def _paths(
+    i: int,
+    j: int,
+    graph: Visible,
+    marks: Marks,
+    stamp: int,
+    marked: bool,
+    ways: tuple[float, float, int],
+    row: Doubles,
+) -> None:
+    """Paths of three edges, plain and divided by the roots of the degrees on their way.
+
+    Neither j nor a node itself is among the neighbours that are compared, for there are no loops.
+    """
+    start, other = graph[0], graph[1]
+    mark, _, root = marks
+    degree = start[i + 1] - start[i]
+    thin, at, total = ways
     stride = max(1.0, total / MOST_PATHS)
     offset = _draw(i + 1, j + 1) * stride if stride > 1 else 0.0
     paths = normalised = 0.0
-    at = first
     while at < degree:
         u = other[start[i] + int(at)]
         at += thin
@@ -146,15 +150,30 @@ def _paths(
         if u in (i, j):
             offset = offset + stride * math.ceil(max(0.0, width - offset) / stride) - width
             continue
-        while offset < width:
-            v = other[start[u] + int(offset)]
-            offset += stride
-            if v in (i, j, u):
-                continue
-            if _place(v, j, start, other, mark, slot, stamp, marked) >= 0:
-                paths += 1.0
-                normalised += 1.0 / math.sqrt(float(width) * float(start[v + 1] - start[v]))
-        offset -= width
+        found = roots = 0.0
+        if marked and stride == 1.0:
+            for e in range(start[u], start[u + 1]):
+                hit = mark[other[e]] == stamp
+                found += 1.0 if hit else 0.0
+                roots += root[other[e]] if hit else 0.0
+        elif marked:
+            while offset < width:
+                v = other[start[u] + int(offset)]
+                offset += stride
+                hit = mark[v] == stamp
+                found += 1.0 if hit else 0.0
+                roots += root[v] if hit else 0.0
+            offset -= width
+        else:
+            while offset < width:
+                v = other[start[u] + int(offset)]
+                offset += stride
+                if v != i and find(other, start[j], start[j + 1], v) >= 0:
+                    found += 1.0
+                    roots += 1.0 / math.sqrt(float(start[v + 1] - start[v]))
+            offset -= width
+        paths += found
+        normalised += roots / math.sqrt(float(width))
     scale = thin * stride
     row[3], row[4] = scale * paths, scale * normalised
 
@@ -206,8 +225,8 @@ def _distance(
     return 0
 
 
-Scratch = tuple[Ints, Ints, Ints, Ints, Ints, Ints]
-"""Marks, positions, nodes seen from either end, and the two queues, of one thread."""
+Scratch = tuple[Ints, Ints, Doubles, Ints, Ints, Ints, Ints]
+"""Marks, nodes seen from either end, and the two queues, of one thread."""
 
 
 @compiled()
@@ -215,7 +234,7 @@ def scratch_of(n: int) -> Scratch:
     """What :func:`count_pair` writes to, for a graph of n nodes."""
     queue = MOST_REACHED + 1
     return (
-        np.full(n, -1), np.empty(n, np.int64), np.full(n, -1), np.full(n, -1),
+        np.full(n, -1), np.empty(n, np.int64), np.zeros(n), np.full(n, -1), np.full(n, -1),
         np.empty(queue, np.int64), np.empty(queue, np.int64),
     )  # fmt: skip
 
@@ -227,25 +246,29 @@ def count_pair(
 ) -> None:  # fmt: skip
     """Counts of one pair, into a row of zeros; the stamp must be new to the scratch."""
     start, other = graph[0], graph[1]
-    mark, slot = scratch[0], scratch[1]
+    marks = mark, slot, root = scratch[0], scratch[1], scratch[2]
     swapped = start[i + 1] - start[i] > start[j + 1] - start[j]
     if swapped:
         i, j = j, i
-    marked = start[j + 1] - start[j] <= MARKED
+    ways = _ways(i, j, start, other)
+    looks = min(start[i + 1] - start[i], MOST_SHARED) + min(ways[2], MOST_PATHS)
+    marked = start[j + 1] - start[j] <= SEARCH * looks
     if marked:
         for e in range(start[j], start[j + 1]):
-            mark[other[e]] = stamp
-            slot[other[e]] = e
-    _shared(i, j, graph, (mark, slot), stamp, marked, row)
+            v = other[e]
+            if v != i:
+                mark[v], slot[v] = stamp, e
+                root[v] = 1.0 / math.sqrt(float(start[v + 1] - start[v]))
+    _shared(i, j, graph, marks, stamp, marked, row)
     if swapped:
         row[6], row[7] = row[7], row[6]
-    _paths(i, j, graph, (mark, slot), stamp, marked, row)
+    _paths(i, j, graph, marks, stamp, marked, ways, row)
     if row[0] > 0:
         row[5] = 2.0
     elif row[3] > 0:
         row[5] = 3.0
     else:
-        seen, queues = (scratch[2], scratch[3]), (scratch[4], scratch[5])
+        seen, queues = (scratch[3], scratch[4]), (scratch[5], scratch[6])
         row[5] = _distance(i, j, start, other, seen, stamp, queues)
 
 
