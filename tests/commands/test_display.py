@@ -18,7 +18,7 @@ import pytest
 from rich.console import Console
 
 from hgcn.cli import COMMANDS, main
-from hgcn.commands import _display, datasets, embed
+from hgcn.commands import _display, datasets, embed, train
 from hgcn.commands._display import Line, LiveDisplay, SeedsDisplay, TrainingDisplay, rows_table
 from hgcn.config import Config
 from hgcn.data import DATASETS
@@ -90,6 +90,18 @@ def seeds(**fields_):
     metrics = {"select": "f1", "val": {"f1": 0.5}, "test": {"f1": 0.4}}
     more = {"select": "f1", "val": {"f1": 0.7}, "test": {"f1": 0.6}}
     return Seeds(Path("runs"), list(range(20)), finished={0: metrics, 1: more}, **fields_)
+
+
+def test_a_table_of_what_was_tried_fits_in_80_columns_of_a_pipe(tmp_path, capsys):
+    settings = {"layers": 1, "attention": False, "aggregation": "origin", "feature_dropout": 0.3}
+    one = {"preset": "", "settings": settings, "epochs": 5, "val": 0.5, "dropped": 0, "error": ""}
+    record = {"spent": 60.0, "select": "ap", "chosen": 1, "candidates": [one, one], "note": ""}
+    scores = {"val": {"ap": 0.5}, "test": {"ap": 0.5}, "select": "ap"}
+    facts = {"source": "x", "task": "link", "model": "hgcn", "auto": record}
+    train._show({**scores, **facts}, tmp_path, quiet=False, notes=[], warnings=[])
+    table = [line for line in capsys.readouterr().out.splitlines() if line[:1] in "┏┃┡│└"]
+    assert any("feature_dropout 0.3" in line for line in table)
+    assert max(map(len, table)) <= 80
 
 
 def test_seeds_have_a_line_for_all_and_one_for_each_that_runs():

@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 
 TRAIN = ["train", "edges.csv", "--features", "nodes.csv", "--labels", "side", "--task", "node",
-         "--epochs", "8", "--eval-every", "2", "--dim", "3", "--out", "run", "--quiet"]  # fmt: skip
+         "--epochs", "6", "--eval-every", "2", "--dim", "2", "--out", "run", "--quiet"]  # fmt: skip
 LINK = [*TRAIN[:7], "link", *TRAIN[8:]]
-SEARCH = ["search", "edges.csv", "--trials", "5", "--epochs", "4", "--eval-every", "2", "--dim",
+SEARCH = ["search", "edges.csv", "--trials", "4", "--epochs", "2", "--eval-every", "1", "--dim",
           "2", "--processes", "1", "--out", "found", "--quiet"]  # fmt: skip
 COMMANDS = {
     "train, links": LINK,

@@ -102,10 +102,12 @@ def with_little_memory(words, more):
 def test_too_little_memory(case, children, tally):
     """Not below 256 MB: with less, polars waits without end for threads that it could not start."""
     link = case("train, links")
-    count = tally("memory limit", short=2, full=40)
+    count = tally("memory limit", short=2, full=12)
     for number, draw in count:
+        # Spread evenly: some end at once, some in training, and some have enough.
+        share = (number + draw.random()) / count.wanted
         more = int(2 ** draw.uniform(28, 30))
-        dim, negatives = int(2 ** draw.uniform(1, 26)), 10 ** draw.uniform(0, 8)
+        dim, negatives = int(2 ** draw.uniform(1, 16)), 10 ** (6 * share)
         words = [*link.words, "--dim", dim, "--negatives", negatives, "--epochs", 2]
         folder = link.fresh()
         with count.attempt(f"try {number}, {more >> 20} MB, {dim=}, {negatives=}"):
@@ -115,5 +117,7 @@ def test_too_little_memory(case, children, tally):
                 ended.told()
                 assert "memory" in ended.said, ended.said
             if ended.code == 0:
-                assert sorted(contents(folder)) == sorted(link.expected)
+                found, page = set(contents(folder)), {"run/disk.html"}
+                assert found | page == set(link.expected)
+                assert page <= found or "disk.html cannot be drawn" in ended.said, ended.said
         shutil.rmtree(folder)

@@ -56,8 +56,8 @@ def test_terminated_at_any_moment(name, case, tally):
 
 @pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM], ids=["kill -9", "SIGTERM"])
 def test_processes_of_a_search_end_with_it(signum, start, tally, tmp_path):
-    words = [sys.executable, "-m", "hgcn", *SEARCH, "--processes", "2", "--trials", "100000"]
-    count = tally(f"orphans of a search, {signum.name}", short=1, full=5)
+    words = [sys.executable, "-m", "hgcn", *SEARCH, "--processes", "2", "--trials", "1000"]
+    count = tally(f"orphans of a search, {signum.name}", short=1, full=3)
     for number, draw in count:
         folder = tmp_path / f"try{number}"
         shutil.copytree(start, folder)

@@ -26,8 +26,8 @@ def fit_many(first, total):
     for number in range(total):
         task = ("link", "node")[number % 2]
         model = ("hgcn", "hnn", "mlp")[number // 2 % 3]
-        graph = tree(40, seed=number, y=torch.arange(40) % 2)
-        result = fit(graph, task=task, model=model, epochs=3, eval_every=1, dim=3)
+        graph = tree(30, seed=number, y=torch.arange(30) % 2)
+        result = fit(graph, task=task, model=model, epochs=2, eval_every=1, dim=2)
         result.embeddings()
         if number + 1 >= first and (number + 1) % (first // 2) == 0:
             print(f"memory {number + 1} {resident()}", flush=True)

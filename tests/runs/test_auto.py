@@ -48,7 +48,7 @@ def chosen(graph, given=LONG, seconds=1.0, source=None, **options):
 
 def test_half_of_the_candidates_go_on_from_where_they_stopped() -> None:
     graph = tree()
-    config, record = chosen(graph)
+    config, record = chosen(graph, seconds=2.0)
     candidates = record["candidates"]
     assert candidates[0]["settings"] == {}
     assert sorted(one["dropped"] for one in candidates if one["dropped"] is not None) == [
@@ -65,6 +65,37 @@ def test_half_of_the_candidates_go_on_from_where_they_stopped() -> None:
     problem = Problem(graph, choose(graph, config.replace(epochs=best["epochs"])))
     state = train(problem.task(problem.predictor()))
     assert state.best.score == best["val"]
+
+
+def test_the_first_candidate_does_not_pay_for_all(
+    monkeypatch: pytest.MonkeyPatch, clock: dict[str, float]
+) -> None:
+    score, calls = LinkTask.score, []
+
+    def slow_at_first(task, part):
+        calls.append(part)
+        clock["now"] += 0.5 if len(calls) == 1 else 0.0  # what is needed is loaded
+        return score(task, part)
+
+    monkeypatch.setattr(LinkTask, "score", slow_at_first)
+    record = chosen(tree(), seconds=3.0)[1]
+    first, *others = [one["epochs"] for one in record["candidates"] if one["dropped"] == 0]
+    assert others
+    assert all(abs(first - epochs) <= 2 for epochs in others)
+    assert record["spent"] == pytest.approx(3.0, abs=0.2)
+
+
+def test_the_first_candidate_is_among_the_last_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = choose(tree(), Config(**LONG))
+
+    def score(task, part):
+        return 0.5 if task.config == plain else 0.6
+
+    monkeypatch.setattr(LinkTask, "score", score)
+    record = chosen(tree(), seconds=2.0)[1]
+    assert record["candidates"][0]["dropped"] == 2
+    assert record["chosen"] == 1
+    assert record["candidates"][1]["settings"]["hidden_share"] == 0.1
 
 
 def test_candidates_have_no_test_part(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,7 +6,11 @@ import threading
 
 import pytest
 
+from hgcn.config import Config
+from hgcn.models.predictor import Predictor
 from hgcn.training.interruption import held_signals
+from hgcn.training.problem import Problem, choose
+from small_graphs import tree
 
 
 def send(number=signal.SIGINT):
@@ -43,6 +47,23 @@ def test_a_second_signal_does_not_wait():
     with pytest.raises(KeyboardInterrupt), held_signals():
         train()
     assert done == ["step"]
+
+
+def test_a_signal_waits_until_a_network_is_built(monkeypatch):
+    built = []
+
+    def build(self, *arguments, **options):
+        if not built:
+            send()
+        init(self, *arguments, **options)
+        built.append(next(self.parameters()).device.type)
+
+    init = Predictor.__init__
+    config = choose(tree(), Config(task="link", dim=2))
+    monkeypatch.setattr(Predictor, "__init__", build)
+    with pytest.raises(KeyboardInterrupt):
+        Problem(tree(), config).predictor()
+    assert built == ["meta", "cpu"]  # first its shapes alone
 
 
 def test_a_signal_is_not_forgotten_at_the_end():

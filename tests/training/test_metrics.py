@@ -7,8 +7,10 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn import metrics as sklearn
 from torch import Tensor
 
+from hgcn.errors import DivergenceError
 from hgcn.training import metrics
 from hgcn.training.metrics import LINK_SCORES, finite_score, link_metrics, node_metrics
 
@@ -86,6 +88,28 @@ def average_precision(edges: list[float], others: list[float]) -> float:
         right = sum(a >= threshold for a in edges)
         total += right / (right + sum(b >= threshold for b in others))
     return total / len(edges)
+
+
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_what_is_not_finite_has_no_rank(bad: float) -> None:
+    with pytest.raises(DivergenceError, match="scores of links to be finite"):
+        link_metrics(EDGES, torch.tensor([0.1, bad]))
+
+
+@given(st.integers(1, 60), st.integers(2, 5), st.integers(0, 1000))
+def test_scores_are_those_of_scikit_learn(count: int, classes: int, seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    edges = torch.randint(9, (count,), generator=generator).double()
+    others = torch.randint(8, (2 * count,), generator=generator).double()
+    truth, scores = [1] * count + [0] * 2 * count, torch.cat((edges, others))
+    found = link_metrics(edges, others)
+    assert found["roc_auc"] == pytest.approx(sklearn.roc_auc_score(truth, scores), abs=1e-12)
+    assert found["ap"] == pytest.approx(sklearn.average_precision_score(truth, scores), abs=1e-12)
+    logits = torch.rand(count, classes, generator=generator)
+    y = torch.randint(classes, (count,), generator=generator)
+    for name, average in (("f1", "binary" if classes == 2 else "micro"), ("f1_macro", "macro")):
+        f1 = sklearn.f1_score(y, logits.argmax(1), average=average, zero_division=0.0)
+        assert node_metrics(logits, y)[name] == pytest.approx(f1, abs=1e-12)
 
 
 def logits_of(guesses: list[int], classes: int) -> Tensor:

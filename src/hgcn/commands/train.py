@@ -198,7 +198,7 @@ def _show(
 
     console = output()
     if "auto" in metrics:
-        console.print(auto_table(metrics["auto"]))
+        console.print(auto_table(metrics["auto"]), width=min(console.width, 80))
     title = f"{metrics['source']}: {metrics['task']} prediction with {metrics['model']}"
     console.print(scores_table(metrics, title))
     console.print("* picked the epoch.  " + "; ".join(notes) + ".")

@@ -1,8 +1,10 @@
 """Settings chosen in a given time: a small portfolio of them, halved on validation.
 
-All candidates are trained for a while, the better half goes on from where it stopped, and so on
-until one is left or the time is up. What is chosen depends on the clock. What is trained with it
-afterwards, from the start and in the ordinary way, does not.
+All candidates are validated once, which also loads what they need; then each is trained for the
+same time, the better half goes on from where it stopped, and so on until one is left or the time is
+up. The first candidate, which is what would be trained without a choice, stays to the last round.
+What is chosen depends on the clock. What is trained with it afterwards, from the start and in the
+ordinary way, does not.
 """
 
 from __future__ import annotations
@@ -24,11 +26,12 @@ from hgcn.models.predictor import MODEL_OPTIONS
 from hgcn.training.loop import State, train
 from hgcn.training.problem import Problem, choose
 
+TWICE = 2 * Config.lr
 ANY: tuple[Mapping[str, Any], ...] = (
     {},
     {"layers": 1},
     {"layers": 2},
-    {"lr": 0.02, "weight_decay": 1e-3},
+    {"lr": TWICE, "weight_decay": 1e-3},
     {"dropout": 0.2, "feature_dropout": 0.3},
 )
 """What is tried for a task of somebody else."""
@@ -42,9 +45,9 @@ PORTFOLIO: Mapping[str, tuple[Mapping[str, Any], ...]] = MappingProxyType(
             {"layers": 2},
             {"attention": False, "aggregation": "origin"},
             {"dropout": 0.2, "feature_dropout": 0.3},
-            {"lr": 0.02, "weight_decay": 1e-3},
+            {"lr": TWICE, "weight_decay": 1e-3},
             {
-                "layers": 1, "attention": False, "aggregation": "origin", "lr": 0.02,
+                "layers": 1, "attention": False, "aggregation": "origin", "lr": TWICE,
                 "feature_dropout": 0.3,
             },
             {"model": "sage"},
@@ -56,7 +59,7 @@ PORTFOLIO: Mapping[str, tuple[Mapping[str, Any], ...]] = MappingProxyType(
             {"layers": 1},
             {"layers": 2},
             {"attention": False, "aggregation": "origin", "dropout": 0.5, "weight_decay": 5e-4},
-            {"lr": 0.02, "dropout": 0.5, "feature_dropout": 0.5, "weight_decay": 1e-3},
+            {"lr": TWICE, "dropout": 0.5, "feature_dropout": 0.5, "weight_decay": 1e-3},
             {"dropout": 0.5, "consistency": 1.0, "weight_decay": 5e-4},
             {"model": "gcn", "dropout": 0.5, "weight_decay": 5e-4},
         ),
@@ -245,28 +248,47 @@ class _Trial:
 
     def run(self) -> _Candidate:
         """The best candidate; the first one if all of them fail."""
-        left = list(self.candidates)
+        for k, one in enumerate(self.candidates):
+            if self.now() >= self.end:
+                raise _TooShort
+            self._train(one, None, (k + 1, len(self.candidates)))
+        left = [one for one in self.candidates if not one.error]
         while len(left) > 1:
             self._train_rung(left, rungs=len(left).bit_length() - 1)
-            left = sorted((one for one in left if not one.error), key=_rank)
-            keep = max(1, len(left) // 2) if self.now() < self.end else 1
-            for one in left[keep:]:
-                one.dropped, one.tree = self.rung, None
-            left = left[:keep]
+            left = self._better(left)
             self.rung += 1
         return left[0] if left else self.candidates[0]
+
+    def _better(self, left: Sequence[_Candidate]) -> list[_Candidate]:
+        """The better half, with the first candidate as long as there are two; one at the end."""
+        left = sorted((one for one in left if not one.error), key=self._rank)
+        kept = left[: max(1, len(left) // 2) if self.now() < self.end else 1]
+        first = self.candidates[0]
+        if len(kept) > 1 and first in left and first not in kept:
+            kept[-1] = first
+        for one in left:
+            if one not in kept:
+                one.dropped, one.tree = self.rung, None
+        return kept
+
+    def _rank(self, one: _Candidate) -> tuple[float, int]:
+        """The best score first; where scores are equal, the simpler settings."""
+        return math.inf if one.score is None else -one.score, self.candidates.index(one)
 
     def _train_rung(self, left: Sequence[_Candidate], rungs: int) -> None:
         """Train each candidate for its share of the time that is left for this and later rungs."""
         for k, one in enumerate(left):
-            now = self.now()
-            if now >= self.end and self.rung == 0:
-                raise _TooShort
-            if now < self.end and not one.finished:
+            if self.now() < self.end and not one.finished:
                 self._train(one, len(left) * rungs - k, (k + 1, len(left)))
 
-    def _train(self, one: _Candidate, shares: int, place: tuple[int, int]) -> None:
-        """Train a candidate from where it stopped, for one of so many shares of the time left."""
+    def _train(self, one: _Candidate, shares: int | None, place: tuple[int, int]) -> None:
+        """Train a candidate from where it stopped.
+
+        Args:
+            one: the candidate.
+            shares: for one of so many shares of the time left; None for until it is validated.
+            place: its number, and of how many, for a display.
+        """
         begun = self.now()
         until: float | None = None
 
@@ -274,7 +296,7 @@ class _Trial:
             nonlocal until
             now = self.now()
             if until is None:  # what it takes to begin with is not counted against a candidate
-                until = now + (self.end - now) / shares
+                until = now if shares is None else now + (self.end - now) / shares
             one.epochs, one.score = state.epoch, state.best.score if state.best.epoch else None
             self._tell(place)
             if one.score is None and now >= self.end:
@@ -310,7 +332,3 @@ class _Trial:
             best = max(scores, default=None)
             left = max(0.0, self.end - self.now())
             self.on_auto(Choosing(self.rung, *place, best, left))
-
-
-def _rank(one: _Candidate) -> float:
-    return math.inf if one.score is None else -one.score

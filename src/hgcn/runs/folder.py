@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import functools
 import io
 import platform
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -195,19 +196,25 @@ def _num_classes(weights: dict[str, Tensor]) -> int:
 
 def describe_environment(graph: Graph, seconds: float) -> dict[str, Any]:
     """The facts that a reader needs to repeat a run: versions, machine, time, data."""
-    from importlib.metadata import version
-
     return {
         "format": FORMAT,
         "hgcn": hgcn.__version__,
         "python": platform.python_version(),
         "machine": platform.machine(),
         "threads": torch.get_num_threads(),
-        "packages": {name: version(name) for name in PACKAGES},
+        "packages": dict(_versions()),
         "data_sha256": graph.fingerprint(),
         "fingerprint": FINGERPRINT,
         "seconds": round(seconds, 2),
     }
+
+
+@functools.cache
+def _versions() -> Mapping[str, str]:
+    """The versions of other packages; each costs a file to be parsed."""
+    from importlib.metadata import version
+
+    return {name: version(name) for name in PACKAGES}
 
 
 def read_auto(path: Path) -> dict[str, Any] | None:

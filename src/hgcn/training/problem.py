@@ -17,6 +17,7 @@ from hgcn.models.predictor import MODEL_OPTIONS, Predictor, model_settings
 from hgcn.models.table import options_of
 from hgcn.names import TASKS
 from hgcn.text import one_of
+from hgcn.training.interruption import held_signals
 from hgcn.training.memory import check_memory, enough_memory
 from hgcn.training.task import Task
 
@@ -62,8 +63,9 @@ def build_network(
     size = 8 if config.dtype == "float64" else 4
     # Whatever the model, there is a vector for each node and a weight for each feature.
     check_memory(size * config.dim * (num_nodes + in_channels), "embeddings", config)
-    check_memory(copies * size * _count_weights(make), "the weights of the network", config)
-    with enough_memory(config):
+    # Torch may lose an exception between the two, and stay with shapes alone.
+    with held_signals(), enough_memory(config):
+        check_memory(copies * size * _count_weights(make), "the weights of the network", config)
         return make().to(config.device)
 
 
