@@ -26,12 +26,11 @@ from hgcn.models.predictor import MODEL_OPTIONS
 from hgcn.training.loop import State, train
 from hgcn.training.problem import Problem, choose
 
-TWICE = 2 * Config.lr
 ANY: tuple[Mapping[str, Any], ...] = (
     {},
     {"layers": 1},
     {"layers": 2},
-    {"lr": TWICE, "weight_decay": 1e-3},
+    {"lr": 0.02, "weight_decay": 1e-3},
     {"dropout": 0.2, "feature_dropout": 0.3},
 )
 """What is tried for a task of somebody else."""
@@ -45,9 +44,9 @@ PORTFOLIO: Mapping[str, tuple[Mapping[str, Any], ...]] = MappingProxyType(
             {"layers": 2},
             {"attention": False, "aggregation": "origin"},
             {"dropout": 0.2, "feature_dropout": 0.3},
-            {"lr": TWICE, "weight_decay": 1e-3},
+            {"lr": 0.04, "weight_decay": 1e-3},
             {
-                "layers": 1, "attention": False, "aggregation": "origin", "lr": TWICE,
+                "layers": 1, "attention": False, "aggregation": "origin", "lr": 0.04,
                 "feature_dropout": 0.3,
             },
             {"model": "sage"},
@@ -59,7 +58,7 @@ PORTFOLIO: Mapping[str, tuple[Mapping[str, Any], ...]] = MappingProxyType(
             {"layers": 1},
             {"layers": 2},
             {"attention": False, "aggregation": "origin", "dropout": 0.5, "weight_decay": 5e-4},
-            {"lr": TWICE, "dropout": 0.5, "feature_dropout": 0.5, "weight_decay": 1e-3},
+            {"lr": 0.02, "dropout": 0.5, "feature_dropout": 0.5, "weight_decay": 1e-3},
             {"dropout": 0.5, "consistency": 1.0, "weight_decay": 5e-4},
             {"model": "gcn", "dropout": 0.5, "weight_decay": 5e-4},
         ),
