@@ -34,7 +34,7 @@ test: $(DEV) ## run the tests; choose with ARGS="-k distance -x"
 # SEED=17 repeats the tries of a run that said so.
 faults: $(DEV) ## attack hgcn with many tries and count what holds (15 minutes)
 	@HGCN_FAULTS=full HGCN_FAULTS_SEED=$(or $(SEED),$(shell date +%s)) OMP_NUM_THREADS=1 \
-	    $(BIN)/python -m pytest -n auto tests/faults
+	    $(BIN)/python -m pytest -n auto --dist worksteal tests/faults
 
 lint: $(DEV) audit ## check format, style, types and security
 	@$(BIN)/ruff format --check .
