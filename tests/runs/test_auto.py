@@ -189,7 +189,7 @@ def test_a_time_too_short_takes_the_first_and_says_so(clock: dict[str, float]) -
 
 def test_a_candidate_that_fails_drops_out(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(task, **options):
-        if task.config.lr == 0.02:
+        if task.config.lr == 0.04:
             raise DivergenceError("The loss is nan in epoch 1.")
         if task.config.model == "sage":
             raise MemoryError
