@@ -135,7 +135,8 @@ def search_compiled(
         graph, k, per_node: as in :func:`closest_pairs`.
         predictor: a network with a structural term, if links are compared by it.
     """
-    from hgcn.inference.pair_search import Pairs, search  # Numba takes a while to import
+    from hgcn.inference.pair_scan import places_of  # Numba takes a while to import
+    from hgcn.inference.pair_search import Pairs, search
     from hgcn.inference.structural_rows import model_of, no_model, room_for
 
     n, term = graph.num_nodes, None if predictor is None else predictor.structure
@@ -147,14 +148,16 @@ def search_compiled(
         # Nodes with many neighbours first: what they have raises the bar for all others.
         rows = np.argsort(-np.diff(model.start), kind="stable")
     pairs = Pairs(
-        *form, groups(graph), *sorted_neighbours(graph), *decoder, term is not None,
-        per_node or graph.directed,
+        *form, places_of(*form, groups(graph), model.kind), *sorted_neighbours(graph), *decoder,
+        term is not None, per_node or graph.directed,
     )  # fmt: skip
     heaps, workers = empty_heaps(graph, k, per_node), min(n, torch.get_num_threads())
     with ThreadPoolExecutor(max(1, workers)) as pool:
         for near in (False,) if term is None else (True, False):
             rooms = [room_for(model) for _ in range(workers)]  # a visit marks nodes for good
             low, step = 0, workers
+            if term is not None and not near:
+                rows = np.argsort(-model.beyond, kind="stable")  # the most promising first
             while low < n:
                 begin = time.perf_counter()
                 floor = (np.inf, 0, 0) if per_node else last_of(heaps)

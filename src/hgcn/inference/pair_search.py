@@ -21,6 +21,14 @@ from typing import NamedTuple
 import numpy as np
 
 from hgcn.compiled import compiled
+from hgcn.inference.pair_scan import (
+    CHUNK,
+    Found,
+    Places,
+    find_close,
+    place_after,
+    room_for_found,
+)
 from hgcn.inference.structural_rows import (
     Model,
     Room,
@@ -51,7 +59,7 @@ class Pairs(NamedTuple):
 
     Attributes:
         point, at: direction and (rho, sinh(rho), exp(rho/2), exp(-rho/2)) of each node.
-        group: the graph of each node.
+        places: the nodes in the order in which they are looked at.
         start, other: the sorted neighbours, which are left out.
         r, t, c: numbers of the decoder, and the curvature; c is 0 in flat space.
         structured: whether there is a structural term. The key of a pair, the smaller the better,
@@ -61,7 +69,7 @@ class Pairs(NamedTuple):
 
     point: Doubles
     at: Doubles
-    group: Ints
+    places: Places
     start: Ints
     other: Ints
     r: float
@@ -246,34 +254,59 @@ def _search_near(
 
 
 @compiled()
+def _far_bound(i: int, model: Model, room: Room) -> float:
+    """Upper bounds of the terms of i, which was visited, with nodes of each class; the largest.
+
+    They are bounds for nodes without common neighbours.
+    """
+    largest = 0.0
+    for kind in range(len(model.least)):
+        room.term[kind, 0] = class_bound(i, kind, 0, model, room)
+        largest = max(largest, room.term[kind, 0])
+    return largest
+
+
+@compiled()
+def _far_limits(i: int, bar: Bar, pairs: Pairs, room: Room) -> None:
+    """How high the pairs of i without common neighbours may be, for each class."""
+    for kind in range(len(room.limit)):
+        room.limit[kind, 0] = bar[0]
+        if pairs.structured:
+            room.limit[kind, 0] = _limit(i, room.term[kind, 0], bar, pairs)
+
+
+@compiled()
 def _search_far(
-    i: int, pairs: Pairs, model: Model, floor: Bar, heap: Heap, size: int, room: Room
+    i: int, pairs: Pairs, model: Model, floor: Bar, heap: Heap, size: int, room: Room, found: Found
 ) -> int:
     """Put the pairs of node i without common neighbours into a heap; returns its size."""
-    point, at, group, kind = pairs.point, pairs.at, pairs.group, model.kind
-    term, limit = room.term[:, 0], room.limit[:, 0]
+    point, at, places = pairs.point, pairs.at, pairs.places
     if pairs.structured:
         visit(i, model, room)
-        for c in range(len(term)):
-            term[c] = class_bound(i, c, model.bucket[0], model, room)
-    bar, changed = _bar(heap, size, floor), True
-    for j in range(0 if pairs.both_ways else i + 1, len(point)):
-        if changed:
-            for c in range(len(term)):
-                limit[c] = bar[0]
-                if pairs.structured:
-                    limit[c] = _limit(i, term[c], bar, pairs)
-            changed = False
-        most = limit[kind[j]]
-        if group[j] != group[i] or j == i:
-            continue
-        h = _height(point, at, i, j, most)
-        if h > most or (pairs.structured and (room.seen[j] == i or room.beside[j] == i)):
-            continue
-        key = _key_before(i, j, h, pairs, model, bar, room)
-        if key < np.inf:
-            size = _put(key, i, j, heap, size)
-            bar, changed = _bar(heap, size, floor), True
+        _far_bound(i, model, room)
+    bar = _bar(heap, size, floor)
+    _far_limits(i, bar, pairs, room)
+    group = places.group[i]
+    # Classes of many neighbours come last, and are the ones to begin with.
+    for run in range(places.first[group + 1] - 1, places.first[group] - 1, -1):
+        kind = places.kind[run]
+        low = places.begin[run] if pairs.both_ways else place_after(i, run, places)
+        while low < places.begin[run + 1] and room.limit[kind, 0] >= 0.0:
+            high = min(places.begin[run + 1], low + CHUNK)
+            count = find_close(i, low, high, room.limit[kind, 0], point, at, places, found)
+            low = high
+            for j in found[1][:count]:
+                if j == i or (pairs.structured and (room.seen[j] == i or room.beside[j] == i)):
+                    continue
+                most = room.limit[kind, 0]
+                h = _height(point, at, i, j, most)
+                if h > most:
+                    continue
+                key = _key_before(i, j, h, pairs, model, bar, room)
+                if key < np.inf:
+                    size = _put(key, i, j, heap, size)
+                    bar = _bar(heap, size, floor)
+                    _far_limits(i, bar, pairs, room)
     return size
 
 
@@ -292,16 +325,22 @@ def search(
 
     Args:
         rows: the nodes.
-        near: whether pairs with common neighbours are searched, rather than all others.
+        near: whether pairs with common neighbours are searched, rather than all others, for which
+            the structural term asks that the near ones have been searched.
         pairs, model, room: see the types.
         floor: a pair after which none counts.
         heaps: keys ``[heap, slot]``, nodes of the pairs ``[heap, slot, 2]``, and sizes.
         own: the heap of these rows, or -1 if node i has heap i.
     """
+    found = room_for_found()
     for i in rows:
         at = i if own < 0 else own
         heap, size = (heaps[0][at], heaps[1][at]), heaps[2][at]
         if near:
             heaps[2][at] = _search_near(i, pairs, model, floor, heap, size, room)
-        else:
-            heaps[2][at] = _search_far(i, pairs, model, floor, heap, size, room)
+            model.beyond[i] = _far_bound(i, model, room)
+        elif (
+            not pairs.structured
+            or _limit(i, model.beyond[i], _bar(heap, size, floor), pairs) >= 0.0
+        ):
+            heaps[2][at] = _search_far(i, pairs, model, floor, heap, size, room, found)

@@ -57,6 +57,9 @@ class Model(NamedTuple):
         least, most: the smallest and the largest degree in each class.
         scale: what a path from a node of each class is counted as, at most.
         bucket: the bucket of each number of common neighbours.
+        alike: a number for each node, the same for nodes of the same degrees.
+        far: for each such number and class, the largest term at a distance of four or more.
+        beyond: for each node, the largest term without common neighbours; the search fills it in.
     """
 
     start: Ints
@@ -80,6 +83,9 @@ class Model(NamedTuple):
     most: Doubles
     scale: Doubles
     bucket: Ints
+    alike: Ints
+    far: Doubles
+    beyond: Doubles
 
 
 class Room(NamedTuple):
@@ -92,7 +98,6 @@ class Room(NamedTuple):
         shared: of these, the common neighbours, Adamic-Adar, resources, and the sum of ``root``.
         parts: least and largest contribution of a neighbour to Adamic-Adar and to resources.
         paths: for each class, the largest number of paths of three edges, and normalised.
-        far: for each class, the largest term at a distance of four or more.
         term, limit: by class and bucket, the largest term and the largest height.
         version: for which bar that height is.
         values, bins: for sorting.
@@ -106,7 +111,6 @@ class Room(NamedTuple):
     shared: Doubles
     parts: Doubles
     paths: Doubles
-    far: Doubles
     term: Doubles
     limit: Doubles
     version: Ints
@@ -142,11 +146,17 @@ def model_of(term: StructureTerm, graph: Graph) -> Model:
     )
     numbers = np.arange(degree.max(initial=0) + 1)
     bucket = np.where(numbers > 0, 1 + np.ceil(np.log2(np.maximum(numbers, 1))), 0)
-    return Model(
+    _, alone, alike = np.unique(
+        np.stack((degree, outward, inward)), axis=1, return_index=True, return_inverse=True
+    )
+    model = Model(
         *edges, int((direction < 3).any()), outward, inward, *network_of(term),
         1 / np.log(np.maximum(degree, 2)), 1 / np.sqrt(np.maximum(degree, 1)), ways, lightest,
-        heaviest, kind, least, most, scale, bucket.astype(np.int64),
+        heaviest, kind, least, most, scale, bucket.astype(np.int64), alike.reshape(-1),
+        np.zeros((len(alone), count)), np.zeros(n),
     )  # fmt: skip
+    _fill_far(alone, model, _new_box(model))
+    return model
 
 
 def no_model(n: int) -> Model:
@@ -157,7 +167,8 @@ def no_model(n: int) -> Model:
         direction=np.zeros(1, np.int8), directed=0, outward=zero, inward=zero,
         hidden=np.zeros((1, 1)), out=zero, direct=zero, adamic=zero, root=zero, ways=zero,
         lightest=zero, heaviest=zero, kind=none,
-        least=zero, most=zero, scale=zero, bucket=none,
+        least=zero, most=zero, scale=zero, bucket=none, alike=none, far=np.zeros((1, 1)),
+        beyond=zero,
     )  # fmt: skip
 
 
@@ -168,21 +179,19 @@ def _network(model: Model) -> Network:
 
 def room_for(model: Model) -> Room:
     """Room for visits, of nobody so far."""
-    n, classes, width = len(model.ways), len(model.least), len(model.out)
+    n, classes = len(model.ways), len(model.least)
     table = classes, BUCKETS
-    box = (
-        np.zeros(COUNTS),
-        np.zeros(COUNTS),
-        np.zeros(COLUMNS),
-        np.zeros(COLUMNS),
-        np.zeros((2, width)),
-    )
     return Room(
         np.full(n, -1), np.full(n, -1), np.empty(n, np.int64), np.empty((n, 4)), np.empty(4),
-        np.empty((2, classes)), np.empty(classes), np.empty(table), np.empty(table),
-        np.empty(table, np.int64), np.empty(n), np.empty(BINS, np.int64), box,
+        np.empty((2, classes)), np.empty(table), np.empty(table), np.empty(table, np.int64),
+        np.empty(n), np.empty(BINS, np.int64), _new_box(model),
         scratch_of(n), np.zeros(1, np.int64),
     )  # fmt: skip
+
+
+def _new_box(model: Model) -> Box:
+    hidden = np.zeros((2, len(model.out)))
+    return np.zeros(COUNTS), np.zeros(COUNTS), np.zeros(COLUMNS), np.zeros(COLUMNS), hidden
 
 
 @compiled(error_model="numpy")
@@ -250,6 +259,34 @@ def _own_ways(i: int, end: int, model: Model, low: Doubles, high: Doubles) -> No
 
 
 @compiled(error_model="numpy")
+def _any_ways(i: int, kind: int, model: Model, low: Doubles, high: Doubles) -> None:
+    """The same of node i and of the nodes of a class, of which only degrees are known."""
+    if model.directed:
+        _own_ways(i, 0, model, low, high)
+        low[11] = low[13] = -math.log1p(model.most[kind])
+
+
+@compiled(error_model="numpy")
+def _fill_far(nodes: Ints, model: Model, box: Box) -> None:
+    """The bounds ``far`` of the model, from one node of each kind of degrees."""
+    low, high = box[0], box[1]
+    for i in nodes:
+        own = float(model.start[i + 1] - model.start[i])
+        for kind in range(len(model.most)):
+            least, most = model.least[kind], model.most[kind]
+            if own == 0.0 or most == 0.0:
+                continue
+            low[:] = 0.0
+            high[:] = 0.0
+            _any_ways(i, kind, model, low, high)
+            bound = 0.0  # none has been found
+            for distance in range(4, FARTHEST + 1):
+                low[5] = high[5] = distance
+                bound = max(bound, upper(own, least, most, _network(model), box))
+            model.far[model.alike[i], kind] = bound
+
+
+@compiled(error_model="numpy")
 def class_bound(i: int, kind: int, bucket: int, model: Model, room: Room) -> float:
     """An upper bound of the term of i, which was visited, and nodes of a class.
 
@@ -262,20 +299,12 @@ def class_bound(i: int, kind: int, bucket: int, model: Model, room: Room) -> flo
     low, high = room.box[0], room.box[1]
     own = float(model.start[i + 1] - model.start[i])
     least, most = model.least[kind], model.most[kind]
-    low[:] = 0.0
-    high[:] = 0.0
-    if model.directed:
-        _own_ways(i, 0, model, low, high)
-        low[11] = low[13] = -math.log1p(most)
-    if bucket == 0:
-        room.far[kind] = 0.0
     if own == 0.0 or most == 0.0:
         return 0.0
+    low[:] = 0.0
+    high[:] = 0.0
+    _any_ways(i, kind, model, low, high)
     if bucket == 0:
-        for distance in range(4, FARTHEST + 1):
-            low[5] = high[5] = distance
-            bound = upper(own, least, most, _network(model), room.box)
-            room.far[kind] = max(room.far[kind], bound)
         low[5] = high[5] = 3.0
     else:
         if min(own, most) > MOST_SHARED:
@@ -298,12 +327,12 @@ def class_bound(i: int, kind: int, bucket: int, model: Model, room: Room) -> flo
     high[3] = scale * paths
     high[4] = scale * min(0.5 * paths, room.paths[1, kind], math.sqrt(own * most))
     bound = upper(own, least, most, _network(model), room.box)
-    return bound if bucket > 0 else max(bound, room.far[kind])
+    return bound if bucket > 0 else max(bound, model.far[model.alike[i], kind])
 
 
 @compiled(error_model="numpy")
 def pair_bound(i: int, j: int, model: Model, room: Room) -> float:
-    """An upper bound of the term of i, which was visited, and j; of class 0 too if they share none.
+    """An upper bound of the term of i, which was visited, and j.
 
     It is the term itself, but for rounding, where nothing is an estimate.
     """
@@ -320,7 +349,7 @@ def pair_bound(i: int, j: int, model: Model, room: Room) -> float:
             normalised += room.shared[v, 3] * model.root[v]
     common = room.seen[j] == i
     if not common and paths == 0.0:
-        return room.far[model.kind[j]]
+        return model.far[model.alike[i], model.kind[j]]
     low, high = room.box[0], room.box[1]
     low[:] = 0.0
     if common:

@@ -61,7 +61,8 @@ def fill_facts(counts: Doubles, one: float, two: float, facts: Doubles) -> None:
     low, high = math.log1p(min(one, two)), math.log1p(max(one, two))
     facts[SUM], facts[GAP], facts[LOW] = low + high, high - low, low
     for way in range(4):
-        facts[DIRECTIONS + way] = math.log1p(counts[6 + way]) - facts[COMMON]
+        if counts[6 + way] != counts[0]:  # seldom so, and logarithms take a while
+            facts[DIRECTIONS + way] = math.log1p(counts[6 + way]) - facts[COMMON]
         facts[DIRECTIONS + 4 + way] = counts[10 + way]
 
 
