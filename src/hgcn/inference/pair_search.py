@@ -30,6 +30,7 @@ from hgcn.inference.pair_scan import (
     room_for_found,
 )
 from hgcn.inference.structural_rows import (
+    PIECES,
     Model,
     Room,
     class_bound,
@@ -197,8 +198,11 @@ def _key_before(
     key, base = h, 0.0
     if pairs.structured:
         base = _base(h, pairs)
-        bound = base + pair_bound(i, j, model, room)
-        key = _rounded(bound + EXACT * (1.0 + abs(bound)))
+        for pieces in (1, PIECES):
+            bound = base + pair_bound(i, j, pieces, model, room)
+            key = _rounded(bound + EXACT * (1.0 + abs(bound)))
+            if _after(key, i, j, bar):
+                return np.inf
     if _after(key, i, j, bar):
         return np.inf
     # Few pairs come as far as this, so that a search among the neighbours costs nothing.
@@ -209,6 +213,18 @@ def _key_before(
         if _after(key, i, j, bar):
             return np.inf
     return key
+
+
+@compiled()
+def _set_limit(
+    i: int, kind: int, bucket: int, bar: Bar, pairs: Pairs, model: Model, room: Room
+) -> None:
+    """Find the largest term of i with nodes of a class, and how high their pairs may be."""
+    for pieces in (1, PIECES):
+        room.term[kind, bucket] = class_bound(i, kind, bucket, pieces, model, room)
+        room.limit[kind, bucket] = _limit(i, room.term[kind, bucket], bar, pairs)
+        if room.limit[kind, bucket] < 0.0:
+            return
 
 
 @compiled()
@@ -237,8 +253,9 @@ def _search_near(
         kind, bucket = model.kind[j], model.bucket[int(room.shared[j, 0])]
         if version[kind, bucket] != bars:
             if version[kind, bucket] < 0:
-                term[kind, bucket] = class_bound(i, kind, bucket, model, room)
-            limit[kind, bucket] = _limit(i, term[kind, bucket], bar, pairs)
+                _set_limit(i, kind, bucket, bar, pairs, model, room)
+            else:
+                limit[kind, bucket] = _limit(i, term[kind, bucket], bar, pairs)
             version[kind, bucket] = bars
         most = limit[kind, bucket]
         if most < 0.0:
@@ -255,24 +272,11 @@ def _search_near(
 
 @compiled()
 def _far_bound(i: int, model: Model, room: Room) -> float:
-    """Upper bounds of the terms of i, which was visited, with nodes of each class; the largest.
-
-    They are bounds for nodes without common neighbours.
-    """
+    """An upper bound of the terms of i, which was visited, with nodes it shares none with."""
     largest = 0.0
     for kind in range(len(model.least)):
-        room.term[kind, 0] = class_bound(i, kind, 0, model, room)
-        largest = max(largest, room.term[kind, 0])
+        largest = max(largest, class_bound(i, kind, 0, 1, model, room))
     return largest
-
-
-@compiled()
-def _far_limits(i: int, bar: Bar, pairs: Pairs, room: Room) -> None:
-    """How high the pairs of i without common neighbours may be, for each class."""
-    for kind in range(len(room.limit)):
-        room.limit[kind, 0] = bar[0]
-        if pairs.structured:
-            room.limit[kind, 0] = _limit(i, room.term[kind, 0], bar, pairs)
 
 
 @compiled()
@@ -281,32 +285,34 @@ def _search_far(
 ) -> int:
     """Put the pairs of node i without common neighbours into a heap; returns its size."""
     point, at, places = pairs.point, pairs.at, pairs.places
+    term, limit = room.term[:, 0], room.limit[:, 0]
+    bar = _bar(heap, size, floor)
+    limit[:] = bar[0]
     if pairs.structured:
         visit(i, model, room)
-        _far_bound(i, model, room)
-    bar = _bar(heap, size, floor)
-    _far_limits(i, bar, pairs, room)
+        for kind in range(len(limit)):
+            _set_limit(i, kind, 0, bar, pairs, model, room)
     group = places.group[i]
     # Classes of many neighbours come last, and are the ones to begin with.
     for run in range(places.first[group + 1] - 1, places.first[group] - 1, -1):
         kind = places.kind[run]
         low = places.begin[run] if pairs.both_ways else place_after(i, run, places)
-        while low < places.begin[run + 1] and room.limit[kind, 0] >= 0.0:
+        while low < places.begin[run + 1] and limit[kind] >= 0.0:
             high = min(places.begin[run + 1], low + CHUNK)
-            count = find_close(i, low, high, room.limit[kind, 0], point, at, places, found)
+            count = find_close(i, low, high, limit[kind], point, at, places, found)
             low = high
             for j in found[1][:count]:
                 if j == i or (pairs.structured and (room.seen[j] == i or room.beside[j] == i)):
                     continue
-                most = room.limit[kind, 0]
-                h = _height(point, at, i, j, most)
-                if h > most:
+                h = _height(point, at, i, j, limit[kind])
+                if h > limit[kind]:
                     continue
                 key = _key_before(i, j, h, pairs, model, bar, room)
                 if key < np.inf:
                     size = _put(key, i, j, heap, size)
                     bar = _bar(heap, size, floor)
-                    _far_limits(i, bar, pairs, room)
+                    for c in range(len(limit)):
+                        limit[c] = _limit(i, term[c], bar, pairs) if pairs.structured else bar[0]
     return size
 
 

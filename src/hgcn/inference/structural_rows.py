@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 BUCKETS = 34
 """Numbers of common neighbours fall into buckets: 0, 1, 2, 3..4, 5..8, ..."""
+PIECES = 8
+"""Of the numbers of paths, for bounds that are worth the time."""
 BINS = 256
 """Number of steps that the largest numbers of a row are rounded up to."""
 
@@ -96,7 +98,8 @@ class Room(NamedTuple):
         beside: i for its neighbours.
         reached: the nodes that have common neighbours with it.
         shared: of these, the common neighbours, Adamic-Adar, resources, and the sum of ``root``.
-        parts: least and largest contribution of a neighbour to Adamic-Adar and to resources.
+        parts: least and largest contribution of a neighbour to Adamic-Adar and to resources, and
+            of a path of three edges to the normalised ones.
         paths: for each class, the largest number of paths of three edges, and normalised.
         term, limit: by class and bucket, the largest term and the largest height.
         version: for which bar that height is.
@@ -182,7 +185,7 @@ def room_for(model: Model) -> Room:
     n, classes = len(model.ways), len(model.least)
     table = classes, BUCKETS
     return Room(
-        np.full(n, -1), np.full(n, -1), np.empty(n, np.int64), np.empty((n, 4)), np.empty(4),
+        np.full(n, -1), np.full(n, -1), np.empty(n, np.int64), np.empty((n, 4)), np.empty(6),
         np.empty((2, classes)), np.empty(table), np.empty(table), np.empty(table, np.int64),
         np.empty(n), np.empty(BINS, np.int64), _new_box(model),
         scratch_of(n), np.zeros(1, np.int64),
@@ -200,11 +203,13 @@ def visit(i: int, model: Model, room: Room) -> int:
     start, other, weight = model.start, model.other, model.weight
     shared, parts, count = room.shared, room.parts, 0
     parts[0], parts[1], parts[2], parts[3] = np.inf, 0.0, np.inf, 0.0
+    nearer, nearest, farther, farthest = 1.0, 0.0, 1.0, 0.0
     for e in range(start[i], start[i + 1]):
         u = other[e]
         room.beside[u] = i
         adamic, root, half = model.adamic[u], model.root[u], 0.5 / model.strength[u]
         parts[0], parts[1] = min(parts[0], adamic), max(parts[1], adamic)
+        nearer, nearest = min(nearer, root), max(nearest, root)
         parts[2] = min(parts[2], (weight[e] + model.lightest[u]) * half)
         parts[3] = max(parts[3], (weight[e] + model.heaviest[u]) * half)
         for f in range(start[u], start[u + 1]):
@@ -226,6 +231,10 @@ def visit(i: int, model: Model, room: Room) -> int:
     for at in range(count):
         v = room.reached[at]
         room.values[at] = shared[v, 3] * model.root[v]
+        farther, farthest = min(farther, model.root[v]), max(farthest, model.root[v])
+    # Both inner nodes of a path have degrees of at least two.
+    parts[4] = nearer * farther * (1.0 - 1e-9)
+    parts[5] = min(0.5, nearest * farthest) * (1.0 + 1e-9)
     _fill_largest(room.values[:count], model.most, room.bins, room.paths[1])
     return count
 
@@ -287,13 +296,37 @@ def _fill_far(nodes: Ints, model: Model, box: Box) -> None:
 
 
 @compiled(error_model="numpy")
-def class_bound(i: int, kind: int, bucket: int, model: Model, room: Room) -> float:
+def _upper(one: float, least: float, most: float, pieces: int, model: Model, room: Room) -> float:
+    """An upper bound of the term for counts in the box; it is closer in pieces.
+
+    The number of paths is what is known least, and the normalised ones grow with it: the box is cut
+    along both, and the bound is the largest of those of the pieces.
+    """
+    low, high, bound = room.box[0], room.box[1], -np.inf
+    below, above, bottom, top = low[3], high[3], low[4], high[4]
+    first, last = math.log1p(below), math.log1p(above)
+    if below == above:
+        pieces = 1
+    for piece in range(1, pieces + 1):
+        low[3] = high[3] if piece > 1 else below
+        high[3] = above
+        if piece < pieces:
+            high[3] = min(above, math.expm1(first + (last - first) * piece / pieces))
+        low[4] = max(bottom, min(top, low[3] * room.parts[4]))
+        high[4] = max(low[4], min(top, high[3] * room.parts[5]))
+        bound = max(bound, upper(one, least, most, _network(model), room.box))
+    return bound
+
+
+@compiled(error_model="numpy")
+def class_bound(i: int, kind: int, bucket: int, pieces: int, model: Model, room: Room) -> float:
     """An upper bound of the term of i, which was visited, and nodes of a class.
 
     Args:
         i: the node.
         kind: the class of the other nodes.
         bucket: that of the number of their common neighbours with i.
+        pieces: of the range in which paths may be; the more, the closer is the bound.
         model, room: see the types.
     """
     low, high = room.box[0], room.box[1]
@@ -326,12 +359,12 @@ def class_bound(i: int, kind: int, bucket: int, model: Model, room: Room) -> flo
     paths = max(0.0, min(room.paths[0, kind], own * most - low[0]))
     high[3] = scale * paths
     high[4] = scale * min(0.5 * paths, room.paths[1, kind], math.sqrt(own * most))
-    bound = upper(own, least, most, _network(model), room.box)
+    bound = _upper(own, least, most, pieces, model, room)
     return bound if bucket > 0 else max(bound, model.far[model.alike[i], kind])
 
 
 @compiled(error_model="numpy")
-def pair_bound(i: int, j: int, model: Model, room: Room) -> float:
+def pair_bound(i: int, j: int, pieces: int, model: Model, room: Room) -> float:
     """An upper bound of the term of i, which was visited, and j.
 
     It is the term itself, but for rounding, where nothing is an estimate.
@@ -365,7 +398,7 @@ def pair_bound(i: int, j: int, model: Model, room: Room) -> float:
     high[3], high[4] = scale * paths, scale * normalised
     if scale == 1.0:
         low[3], low[4] = paths, normalised
-    bound = upper(float(one), float(two), float(two), _network(model), room.box)
+    bound = _upper(float(one), float(two), float(two), pieces, model, room)
     return bound if common or scale == 1.0 else max(0.0, bound)
 
 
