@@ -26,9 +26,12 @@ CHUNK = 512
 
 
 class Places(NamedTuple):
-    """All nodes in the order in which they are looked at: by graph, then class, then number.
+    """All nodes in the order in which they are looked at: by graph, then class, then rank.
 
     Attributes:
+        rank: when each node is the one whose pairs are searched. A pair is looked at from the node
+            of smaller rank, so that the first nodes have the most to choose from.
+        least: the smallest number of a node in the pairs that are looked at from each node.
         order: the nodes.
         group: the graph of each node, numbered from 0.
         first: the first run of each graph, and at last the number of runs. A run is the nodes of
@@ -41,6 +44,8 @@ class Places(NamedTuple):
         slack: more than rounding changes in a product.
     """
 
+    rank: Ints
+    least: Ints
     order: Ints
     group: Ints
     first: Ints
@@ -56,16 +61,23 @@ Found = tuple[Singles, Ints]
 """Room for the products of a chunk, and for the nodes that are found in it."""
 
 
-def places_of(point: Doubles, at: Doubles, group: NDArray[Any], kind: Ints) -> Places:
+def places_of(
+    form: tuple[Doubles, Doubles], group: NDArray[Any], kind: Ints, rows: Ints, both_ways: bool
+) -> Places:
     """The nodes in order.
 
     Args:
-        point, at: as :class:`hgcn.inference.pair_search.Pairs` has them.
+        form: ``point`` and ``at`` of :class:`hgcn.inference.pair_search.Pairs`.
         group: the graph of each node.
         kind: the class of each node.
+        rows: the nodes in the order in which their pairs are searched.
+        both_ways: whether a pair is looked at from both its nodes, and has each of them first.
     """
+    point, at = form
+    rank = np.argsort(rows)
+    least = np.arange(len(rows)) if both_ways else np.minimum.accumulate(rows[::-1])[::-1][rank]
     group = np.unique(group, return_inverse=True)[1].reshape(-1)
-    order = np.lexsort((kind, group))
+    order = np.lexsort((rank, kind, group))
     changes = np.diff(group[order], prepend=-1), np.diff(kind[order], prepend=-1)
     begin = np.flatnonzero((changes[0] != 0) | (changes[1] != 0))
     graphs = np.arange(int(group.max(initial=-1)) + 2)
@@ -73,8 +85,8 @@ def places_of(point: Doubles, at: Doubles, group: NDArray[Any], kind: Ints) -> P
     with np.errstate(over="ignore"):  # then everything passes
         columns = np.ascontiguousarray(point[order].T, np.float32)
     return Places(
-        order, group, np.searchsorted(group[order][begin], graphs), np.append(begin, len(order)),
-        kind[order][begin], columns, 0.5 * square[order],
+        rank, least, order, group, np.searchsorted(group[order][begin], graphs),
+        np.append(begin, len(order)), kind[order][begin], columns, 0.5 * square[order],
         1 / np.maximum(at[order, 1], np.finfo(np.float64).tiny),
         float((point.shape[1] + 16) * 2.0**-23 * square.max(initial=0.0)),
     )  # fmt: skip
@@ -88,11 +100,11 @@ def room_for_found() -> Found:
 
 @compiled(error_model="numpy")
 def place_after(i: int, run: int, places: Places) -> int:
-    """The first place of a run with a node of a larger number than i."""
+    """The first place of a run with a node of a larger rank than i."""
     low, high = places.begin[run], places.begin[run + 1]
     while low < high:
         middle = (low + high) >> 1
-        if places.order[middle] <= i:
+        if places.rank[places.order[middle]] <= places.rank[i]:
             low = middle + 1
         else:
             high = middle

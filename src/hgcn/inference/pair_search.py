@@ -7,10 +7,11 @@ node of flat space has the numbers ``FLAT``, with which H is the squared Euclide
 search serves both.
 
 Without a structural term the best pairs are those of the smallest height. With one, an upper bound
-of the term says how high a pair may be at most to be among the best. So pairs with common
-neighbours are searched first, where the term may be large, and then all others, most of which are
-too high. Of a pair that is left, what is cheap comes first: the distance, then a bound by the paths
-between the two, then the counts of the model itself, which alone decide.
+of the term says how high a pair may be at most to be among the best. Nodes with many neighbours
+come first, as what they have raises the bar for all others. Of each node the pairs with common
+neighbours are searched, and then all others, of which the bound by degrees rules out most. Of a
+pair that is left, what is cheap comes first: the distance, then a bound by the paths between the
+two, then the counts of the model itself, which alone decide.
 """
 
 from __future__ import annotations
@@ -29,9 +30,9 @@ from hgcn.inference.pair_scan import (
     place_after,
     room_for_found,
 )
+from hgcn.inference.structural_model import Model
 from hgcn.inference.structural_rows import (
     PIECES,
-    Model,
     Room,
     class_bound,
     pair_bound,
@@ -116,7 +117,7 @@ def _limit(i: int, term: float, bar: Bar, pairs: Pairs) -> float:
     if bar[0] == np.inf:
         return np.inf
     # The least logit that is rounded to that of the bar, or, after it in order, to the next one.
-    least = QUANTUM * ((0.5 if i > bar[1] else -0.5) - bar[0]) - term
+    least = QUANTUM * ((0.5 if pairs.places.least[i] > bar[1] else -0.5) - bar[0]) - term
     least -= EXACT * (1.0 + abs(least) + abs(term))
     square = pairs.r - pairs.t * least
     if square < 0.0:
@@ -191,26 +192,32 @@ def _put(key: float, i: int, j: int, heap: Heap, size: int) -> int:
 
 
 @compiled()
+def _listed(i: int, j: int, pairs: Pairs) -> tuple[int, int]:
+    """The nodes of a pair in the order in which it is listed."""
+    return (j, i) if j < i and not pairs.both_ways else (i, j)
+
+
+@compiled()
 def _key_before(
     i: int, j: int, h: float, pairs: Pairs, model: Model, bar: Bar, room: Room
 ) -> float:
     """The key of a pair of height h if there is no edge and it comes before the bar; else inf."""
-    key, base = h, 0.0
+    key, base, (a, b) = h, 0.0, _listed(i, j, pairs)
     if pairs.structured:
         base = _base(h, pairs)
         for pieces in (1, PIECES):
             bound = base + pair_bound(i, j, pieces, model, room)
             key = _rounded(bound + EXACT * (1.0 + abs(bound)))
-            if _after(key, i, j, bar):
+            if _after(key, a, b, bar):
                 return np.inf
-    if _after(key, i, j, bar):
+    if _after(key, a, b, bar):
         return np.inf
     # Few pairs come as far as this, so that a search among the neighbours costs nothing.
     if find(pairs.other, pairs.start[i], pairs.start[i + 1], j) >= 0:
         return np.inf
     if pairs.structured:
-        key = _rounded(base + term_of(i, j, model, room))
-        if _after(key, i, j, bar):
+        key = _rounded(base + term_of(a, b, model, room))
+        if _after(key, a, b, bar):
             return np.inf
     return key
 
@@ -231,8 +238,8 @@ def _set_limit(
 def _search_near(
     i: int, pairs: Pairs, model: Model, floor: Bar, heap: Heap, size: int, room: Room
 ) -> int:
-    """Put the pairs of node i with common neighbours into a heap; returns its size."""
-    term, limit, version = room.term, room.limit, room.version
+    """Visit node i, and put its pairs with common neighbours into a heap; returns its size."""
+    term, limit, version, rank = room.term, room.limit, room.version, pairs.places.rank
     version[:] = -1
     bar, bars = _bar(heap, size, floor), 0
     reached = visit(i, model, room)
@@ -248,7 +255,7 @@ def _search_near(
                 bar, bars = _bar(heap, size, floor), bars + 1
     for at in range(reached):
         j = room.reached[at]
-        if room.beside[j] == i or (j < i and not pairs.both_ways):
+        if room.beside[j] == i or (rank[j] < rank[i] and not pairs.both_ways):
             continue
         kind, bucket = model.kind[j], model.bucket[int(room.shared[j, 0])]
         if version[kind, bucket] != bars:
@@ -265,31 +272,22 @@ def _search_near(
             continue
         key = _key_before(i, j, h, pairs, model, bar, room)
         if key < np.inf:
-            size = _put(key, i, j, heap, size)
+            a, b = _listed(i, j, pairs)
+            size = _put(key, a, b, heap, size)
             bar, bars = _bar(heap, size, floor), bars + 1
     return size
-
-
-@compiled()
-def _far_bound(i: int, model: Model, room: Room) -> float:
-    """An upper bound of the terms of i, which was visited, with nodes it shares none with."""
-    largest = 0.0
-    for kind in range(len(model.least)):
-        largest = max(largest, class_bound(i, kind, 0, 1, model, room))
-    return largest
 
 
 @compiled()
 def _search_far(
     i: int, pairs: Pairs, model: Model, floor: Bar, heap: Heap, size: int, room: Room, found: Found
 ) -> int:
-    """Put the pairs of node i without common neighbours into a heap; returns its size."""
+    """Put the other pairs of node i into a heap; returns its size."""
     point, at, places = pairs.point, pairs.at, pairs.places
     term, limit = room.term[:, 0], room.limit[:, 0]
     bar = _bar(heap, size, floor)
     limit[:] = bar[0]
     if pairs.structured:
-        visit(i, model, room)
         for kind in range(len(limit)):
             _set_limit(i, kind, 0, bar, pairs, model, room)
     group = places.group[i]
@@ -309,7 +307,8 @@ def _search_far(
                     continue
                 key = _key_before(i, j, h, pairs, model, bar, room)
                 if key < np.inf:
-                    size = _put(key, i, j, heap, size)
+                    a, b = _listed(i, j, pairs)
+                    size = _put(key, a, b, heap, size)
                     bar = _bar(heap, size, floor)
                     for c in range(len(limit)):
                         limit[c] = _limit(i, term[c], bar, pairs) if pairs.structured else bar[0]
@@ -319,7 +318,6 @@ def _search_far(
 @compiled(nogil=True)
 def search(
     rows: Ints,
-    near: bool,
     pairs: Pairs,
     model: Model,
     floor: Bar,
@@ -331,8 +329,6 @@ def search(
 
     Args:
         rows: the nodes.
-        near: whether pairs with common neighbours are searched, rather than all others, for which
-            the structural term asks that the near ones have been searched.
         pairs, model, room: see the types.
         floor: a pair after which none counts.
         heaps: keys ``[heap, slot]``, nodes of the pairs ``[heap, slot, 2]``, and sizes.
@@ -341,12 +337,7 @@ def search(
     found = room_for_found()
     for i in rows:
         at = i if own < 0 else own
-        heap, size = (heaps[0][at], heaps[1][at]), heaps[2][at]
-        if near:
-            heaps[2][at] = _search_near(i, pairs, model, floor, heap, size, room)
-            model.beyond[i] = _far_bound(i, model, room)
-        elif (
-            not pairs.structured
-            or _limit(i, model.beyond[i], _bar(heap, size, floor), pairs) >= 0.0
-        ):
-            heaps[2][at] = _search_far(i, pairs, model, floor, heap, size, room, found)
+        heap = heaps[0][at], heaps[1][at]
+        if pairs.structured:
+            heaps[2][at] = _search_near(i, pairs, model, floor, heap, heaps[2][at], room)
+        heaps[2][at] = _search_far(i, pairs, model, floor, heap, heaps[2][at], room, found)

@@ -11,12 +11,13 @@ counted as several, or not at all. Bounds allow for both.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from hgcn.compiled import compiled
-from hgcn.inference.structural_term import COLUMNS, COUNTS, Box, Network, network_of, upper
+from hgcn.inference.structural_model import Model, any_ways, own_ways, weights_of
+from hgcn.inference.structural_term import Box, new_box, upper
 from hgcn.kernels.numba_cpu.counts_of_pairs import (
     MOST_PATHS,
     MOST_SHARED,
@@ -24,14 +25,8 @@ from hgcn.kernels.numba_cpu.counts_of_pairs import (
     count_pair,
     find,
     scratch_of,
-    visible,
 )
-from hgcn.kernels.rows import FARTHEST, Bytes, Doubles, Ints
-from hgcn.nn.structure import both_ways
-
-if TYPE_CHECKING:
-    from hgcn.data.graph import Graph
-    from hgcn.nn.structure import StructureTerm
+from hgcn.kernels.rows import Doubles, Ints
 
 BUCKETS = 34
 """Numbers of common neighbours fall into buckets: 0, 1, 2, 3..4, 5..8, ..."""
@@ -39,55 +34,6 @@ PIECES = 8
 """Of the numbers of paths, for bounds that are worth the time."""
 BINS = 256
 """Number of steps that the largest numbers of a row are rounded up to."""
-
-
-class Model(NamedTuple):
-    """The structural term, and the graph as it counts on it.
-
-    Attributes:
-        start, other, weight: the edges in both directions.
-        strength: the sum of the weights of each node.
-        direction: that of each edge (:func:`hgcn.kernels.pair_counts`).
-        directed: 1 if some edge has no reverse.
-        outward, inward: the degrees of each node in either direction.
-        hidden, out, direct: the weights of the network.
-        adamic: one over the logarithm of the degree of each node.
-        root: one over the root of the degree.
-        ways: the sum of the degrees of the neighbours.
-        lightest, heaviest: the smallest and the largest weight of the edges of each node.
-        kind: the class of each node; classes are ranges of degrees.
-        least, most: the smallest and the largest degree in each class.
-        scale: what a path from a node of each class is counted as, at most.
-        bucket: the bucket of each number of common neighbours.
-        alike: a number for each node, the same for nodes of the same degrees.
-        far: for each such number and class, the largest term at a distance of four or more.
-        beyond: for each node, the largest term without common neighbours; the search fills it in.
-    """
-
-    start: Ints
-    other: Ints
-    weight: Doubles
-    strength: Doubles
-    direction: Bytes
-    directed: int
-    outward: Doubles
-    inward: Doubles
-    hidden: Doubles
-    out: Doubles
-    direct: Doubles
-    adamic: Doubles
-    root: Doubles
-    ways: Doubles
-    lightest: Doubles
-    heaviest: Doubles
-    kind: Ints
-    least: Doubles
-    most: Doubles
-    scale: Doubles
-    bucket: Ints
-    alike: Ints
-    far: Doubles
-    beyond: Doubles
 
 
 class Room(NamedTuple):
@@ -124,62 +70,6 @@ class Room(NamedTuple):
     used: Ints
 
 
-def model_of(term: StructureTerm, graph: Graph) -> Model:
-    """What the search asks of a structural term and a graph."""
-    n = graph.num_nodes
-    shown = both_ways(graph.edge_index, graph.edge_weight, n)
-    edges = visible(shown.weight, shown.direction, shown.graph)
-    start, other, weight, _, direction = edges
-    degree, node = np.diff(start), shown.graph.target.numpy()
-    outward: Doubles = np.bincount(node, direction & 1, n).astype(np.float64)
-    inward: Doubles = np.bincount(node, direction >> 1, n).astype(np.float64)
-    ways = np.bincount(node, degree[other], n).astype(np.float64)
-    lightest, heaviest = np.full(n, np.inf), np.zeros(n)
-    np.minimum.at(lightest, node, weight)
-    np.maximum.at(heaviest, node, weight)
-    # 0, 1, ..., 8, and then steps by a quarter.
-    level = np.where(degree <= 8, degree, 9 + np.log(np.maximum(degree, 9) / 9) // np.log(1.25))
-    kind = np.unique(level, return_inverse=True)[1].reshape(-1)
-    count = int(kind.max(initial=-1)) + 1
-    least, most, scale = np.full(count, np.inf), np.zeros(count), np.zeros(count)
-    np.minimum.at(least, kind, degree)
-    np.maximum.at(most, kind, degree)
-    np.maximum.at(
-        scale, kind, np.maximum(1, degree / MOST_SHARED) * np.maximum(1, ways / MOST_PATHS)
-    )
-    numbers = np.arange(degree.max(initial=0) + 1)
-    bucket = np.where(numbers > 0, 1 + np.ceil(np.log2(np.maximum(numbers, 1))), 0)
-    _, alone, alike = np.unique(
-        np.stack((degree, outward, inward)), axis=1, return_index=True, return_inverse=True
-    )
-    model = Model(
-        *edges, int((direction < 3).any()), outward, inward, *network_of(term),
-        1 / np.log(np.maximum(degree, 2)), 1 / np.sqrt(np.maximum(degree, 1)), ways, lightest,
-        heaviest, kind, least, most, scale, bucket.astype(np.int64), alike.reshape(-1),
-        np.zeros((len(alone), count)), np.zeros(n),
-    )  # fmt: skip
-    _fill_far(alone, model, _new_box(model))
-    return model
-
-
-def no_model(n: int) -> Model:
-    """In place of a structural term where there is none: all n nodes are of one class."""
-    none, zero = np.zeros(n, np.int64), np.zeros(1)
-    return Model(
-        start=none, other=none, weight=zero, strength=zero,
-        direction=np.zeros(1, np.int8), directed=0, outward=zero, inward=zero,
-        hidden=np.zeros((1, 1)), out=zero, direct=zero, adamic=zero, root=zero, ways=zero,
-        lightest=zero, heaviest=zero, kind=none,
-        least=zero, most=zero, scale=zero, bucket=none, alike=none, far=np.zeros((1, 1)),
-        beyond=zero,
-    )  # fmt: skip
-
-
-@compiled()
-def _network(model: Model) -> Network:
-    return model.hidden, model.out, model.direct
-
-
 def room_for(model: Model) -> Room:
     """Room for visits, of nobody so far."""
     n, classes = len(model.ways), len(model.least)
@@ -187,14 +77,9 @@ def room_for(model: Model) -> Room:
     return Room(
         np.full(n, -1), np.full(n, -1), np.empty(n, np.int64), np.empty((n, 4)), np.empty(6),
         np.empty((2, classes)), np.empty(table), np.empty(table), np.empty(table, np.int64),
-        np.empty(n), np.empty(BINS, np.int64), _new_box(model),
+        np.empty(n), np.empty(BINS, np.int64), new_box(len(model.out)),
         scratch_of(n), np.zeros(1, np.int64),
     )  # fmt: skip
-
-
-def _new_box(model: Model) -> Box:
-    hidden = np.zeros((2, len(model.out)))
-    return np.zeros(COUNTS), np.zeros(COUNTS), np.zeros(COLUMNS), np.zeros(COLUMNS), hidden
 
 
 @compiled(error_model="numpy")
@@ -260,42 +145,6 @@ def _fill_largest(values: Doubles, numbers: Doubles, bins: Ints, total: Doubles)
 
 
 @compiled(error_model="numpy")
-def _own_ways(i: int, end: int, model: Model, low: Doubles, high: Doubles) -> None:
-    """How much the degrees of a node in either direction differ from its degree, at its end."""
-    degree = math.log1p(float(model.start[i + 1] - model.start[i]))
-    low[10 + end] = high[10 + end] = math.log1p(model.outward[i]) - degree
-    low[12 + end] = high[12 + end] = math.log1p(model.inward[i]) - degree
-
-
-@compiled(error_model="numpy")
-def _any_ways(i: int, kind: int, model: Model, low: Doubles, high: Doubles) -> None:
-    """The same of node i and of the nodes of a class, of which only degrees are known."""
-    if model.directed:
-        _own_ways(i, 0, model, low, high)
-        low[11] = low[13] = -math.log1p(model.most[kind])
-
-
-@compiled(error_model="numpy")
-def _fill_far(nodes: Ints, model: Model, box: Box) -> None:
-    """The bounds ``far`` of the model, from one node of each kind of degrees."""
-    low, high = box[0], box[1]
-    for i in nodes:
-        own = float(model.start[i + 1] - model.start[i])
-        for kind in range(len(model.most)):
-            least, most = model.least[kind], model.most[kind]
-            if own == 0.0 or most == 0.0:
-                continue
-            low[:] = 0.0
-            high[:] = 0.0
-            _any_ways(i, kind, model, low, high)
-            bound = 0.0  # none has been found
-            for distance in range(4, FARTHEST + 1):
-                low[5] = high[5] = distance
-                bound = max(bound, upper(own, least, most, _network(model), box))
-            model.far[model.alike[i], kind] = bound
-
-
-@compiled(error_model="numpy")
 def _upper(one: float, least: float, most: float, pieces: int, model: Model, room: Room) -> float:
     """An upper bound of the term for counts in the box; it is closer in pieces.
 
@@ -314,7 +163,7 @@ def _upper(one: float, least: float, most: float, pieces: int, model: Model, roo
             high[3] = min(above, math.expm1(first + (last - first) * piece / pieces))
         low[4] = max(bottom, min(top, low[3] * room.parts[4]))
         high[4] = max(low[4], min(top, high[3] * room.parts[5]))
-        bound = max(bound, upper(one, least, most, _network(model), room.box))
+        bound = max(bound, upper(one, least, most, weights_of(model), room.box))
     return bound
 
 
@@ -336,7 +185,7 @@ def class_bound(i: int, kind: int, bucket: int, pieces: int, model: Model, room:
         return 0.0
     low[:] = 0.0
     high[:] = 0.0
-    _any_ways(i, kind, model, low, high)
+    any_ways(i, kind, model, low, high)
     if bucket == 0:
         low[5] = high[5] = 3.0
     else:
@@ -373,7 +222,9 @@ def pair_bound(i: int, j: int, pieces: int, model: Model, room: Room) -> float:
     one, two = start[i + 1] - start[i], start[j + 1] - start[j]
     if min(one, two) > MOST_SHARED:
         return np.inf
-    scale = max(1.0, model.ways[i if one <= two else j] / MOST_PATHS)
+    # The model counts from the node of smaller degree, or from either.
+    ways = max(model.ways[i] if one <= two else 0.0, model.ways[j] if two <= one else 0.0)
+    scale = max(1.0, ways / MOST_PATHS)
     paths = normalised = 0.0
     for e in range(start[j], start[j + 1]):
         v = other[e]
@@ -390,8 +241,8 @@ def pair_bound(i: int, j: int, pieces: int, model: Model, room: Room) -> float:
         low[6:10] = low[0]
     low[5] = 2.0 if common else 3.0
     if model.directed:
-        _own_ways(i, 0, model, low, high)
-        _own_ways(j, 1, model, low, high)
+        own_ways(i, 0, model, low, high)
+        own_ways(j, 1, model, low, high)
     high[:] = low
     if model.directed:
         low[6:10] = 0.0
@@ -422,4 +273,4 @@ def term_of(i: int, j: int, model: Model, room: Room) -> float:
         low[12] = math.log1p(model.inward[i] - (way >> 1)) - math.log1p(one)
         low[13] = math.log1p(model.inward[j] - (way & 1)) - math.log1p(two)
     high[:] = low
-    return upper(one, two, two, _network(model), room.box)
+    return upper(one, two, two, weights_of(model), room.box)

@@ -43,6 +43,12 @@ def network_of(term: StructureTerm) -> Network:
     return np.ascontiguousarray(hidden.T), out[0].copy(), direct[0].copy()
 
 
+def new_box(width: int) -> Box:
+    """Room for the bounds of a network with so many hidden numbers."""
+    hidden = np.zeros((2, width))
+    return np.zeros(COUNTS), np.zeros(COUNTS), np.zeros(COLUMNS), np.zeros(COLUMNS), hidden
+
+
 @compiled()
 def fill_facts(counts: Doubles, one: float, two: float, facts: Doubles) -> None:
     """The facts of a pair from its counts and the degrees of its nodes.
