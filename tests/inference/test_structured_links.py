@@ -195,7 +195,9 @@ def test_few_pairs_are_counted_though_hubs_have_the_largest_numbers():
     search_in = Pairs(*form, places, *neighbours, 2.0, 1.0, 1.0, structured=True, both_ways=False)
     heaps, room = missing_links.empty_heaps(graph, 10, per_node=False), room_for(model)
     search(rows, search_in, model, (np.inf, 0, 0), heaps, 0, room)
-    assert room.used[0] < 1000  # of 840,000 pairs
+    assert (
+        room.used[0] < 60
+    )  # of 840,000 pairs; 122 if a pair were looked at from its smaller number
 
 
 def test_two_hubs_are_found_though_their_neighbours_are_sampled():

@@ -30,7 +30,7 @@ from hgcn.kernels.rows import Doubles, Ints
 
 BUCKETS = 34
 """Numbers of common neighbours fall into buckets: 0, 1, 2, 3..4, 5..8, ..."""
-PIECES = 8
+PIECES = 4
 """Of the numbers of paths, for bounds that are worth the time."""
 BINS = 256
 """Number of steps that the largest numbers of a row are rounded up to."""
