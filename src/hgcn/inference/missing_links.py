@@ -135,8 +135,10 @@ def search_compiled(
         graph, k, per_node: as in :func:`closest_pairs`.
         predictor: a network with a structural term, if links are compared by it.
     """
-    from hgcn.inference.pair_search import Pairs, search  # Numba takes a while to import
-    from hgcn.inference.structural_rows import model_of, no_model, room_for
+    from hgcn.inference.pair_scan import places_of  # Numba takes a while to import
+    from hgcn.inference.pair_search import Pairs, search
+    from hgcn.inference.structural_model import model_of, no_model
+    from hgcn.inference.structural_rows import room_for
 
     n, term = graph.num_nodes, None if predictor is None else predictor.structure
     model, decoder, rows = no_model(n), (0.0, 1.0, 0.0), np.arange(n)
@@ -146,30 +148,30 @@ def search_compiled(
         model = model_of(term, graph)
         # Nodes with many neighbours first: what they have raises the bar for all others.
         rows = np.argsort(-np.diff(model.start), kind="stable")
+    both_ways = per_node or graph.directed
+    places = places_of(form, groups(graph), model.kind, rows, both_ways)
     pairs = Pairs(
-        *form, groups(graph), *sorted_neighbours(graph), *decoder, term is not None,
-        per_node or graph.directed,
+        *form, places, *sorted_neighbours(graph), *decoder, term is not None, both_ways
     )  # fmt: skip
     heaps, workers = empty_heaps(graph, k, per_node), min(n, torch.get_num_threads())
+    rooms = [room_for(model) for _ in range(workers)]
     with ThreadPoolExecutor(max(1, workers)) as pool:
-        for near in (False,) if term is None else (True, False):
-            rooms = [room_for(model) for _ in range(workers)]  # a visit marks nodes for good
-            low, step = 0, workers
-            while low < n:
-                begin = time.perf_counter()
-                floor = (np.inf, 0, 0) if per_node else last_of(heaps)
-                jobs = [
-                    pool.submit(
-                        search, rows[low + worker : low + step : workers].copy(), near, pairs,
-                        model, floor, heaps, -1 if per_node else worker, room,
-                    )
-                    for worker, room in enumerate(rooms)
-                ]  # fmt: skip
-                for job in jobs:
-                    job.result()
-                low += step
-                step = 2 * step if time.perf_counter() - begin < SECONDS else step // 2
-                step = max(1, min(step, BLOCK // n))
+        low, step = 0, workers
+        while low < n:
+            begin = time.perf_counter()
+            floor = (np.inf, 0, 0) if per_node else last_of(heaps)
+            jobs = [
+                pool.submit(
+                    search, rows[low + worker : low + step : workers].copy(), pairs, model, floor,
+                    heaps, -1 if per_node else worker, room,
+                )
+                for worker, room in enumerate(rooms)
+            ]  # fmt: skip
+            for job in jobs:
+                job.result()
+            low += step
+            step = 2 * step if time.perf_counter() - begin < SECONDS else step // 2
+            step = max(1, min(step, BLOCK // n))
     return collect(heaps, per_node)
 
 

@@ -7,10 +7,11 @@ node of flat space has the numbers ``FLAT``, with which H is the squared Euclide
 search serves both.
 
 Without a structural term the best pairs are those of the smallest height. With one, an upper bound
-of the term says how high a pair may be at most to be among the best. So pairs with common
-neighbours are searched first, where the term may be large, and then all others, most of which are
-too high. Of a pair that is left, what is cheap comes first: the distance, then a bound by the paths
-between the two, then the counts of the model itself, which alone decide.
+of the term says how high a pair may be at most to be among the best. Nodes with many neighbours
+come first, as what they have raises the bar for all others. Of each node the pairs with common
+neighbours are searched, and then all others, of which the bound by degrees rules out most. Of a
+pair that is left, what is cheap comes first: the distance, then a bound by the paths between the
+two, then the counts of the model itself, which alone decide.
 """
 
 from __future__ import annotations
@@ -21,8 +22,17 @@ from typing import NamedTuple
 import numpy as np
 
 from hgcn.compiled import compiled
+from hgcn.inference.pair_scan import (
+    CHUNK,
+    Found,
+    Places,
+    find_close,
+    place_after,
+    room_for_found,
+)
+from hgcn.inference.structural_model import Model
 from hgcn.inference.structural_rows import (
-    Model,
+    PIECES,
     Room,
     class_bound,
     pair_bound,
@@ -51,7 +61,7 @@ class Pairs(NamedTuple):
 
     Attributes:
         point, at: direction and (rho, sinh(rho), exp(rho/2), exp(-rho/2)) of each node.
-        group: the graph of each node.
+        places: the nodes in the order in which they are looked at.
         start, other: the sorted neighbours, which are left out.
         r, t, c: numbers of the decoder, and the curvature; c is 0 in flat space.
         structured: whether there is a structural term. The key of a pair, the smaller the better,
@@ -61,7 +71,7 @@ class Pairs(NamedTuple):
 
     point: Doubles
     at: Doubles
-    group: Ints
+    places: Places
     start: Ints
     other: Ints
     r: float
@@ -107,7 +117,7 @@ def _limit(i: int, term: float, bar: Bar, pairs: Pairs) -> float:
     if bar[0] == np.inf:
         return np.inf
     # The least logit that is rounded to that of the bar, or, after it in order, to the next one.
-    least = QUANTUM * ((0.5 if i > bar[1] else -0.5) - bar[0]) - term
+    least = QUANTUM * ((0.5 if pairs.places.least[i] > bar[1] else -0.5) - bar[0]) - term
     least -= EXACT * (1.0 + abs(least) + abs(term))
     square = pairs.r - pairs.t * least
     if square < 0.0:
@@ -182,33 +192,54 @@ def _put(key: float, i: int, j: int, heap: Heap, size: int) -> int:
 
 
 @compiled()
+def _listed(i: int, j: int, pairs: Pairs) -> tuple[int, int]:
+    """The nodes of a pair in the order in which it is listed."""
+    return (j, i) if j < i and not pairs.both_ways else (i, j)
+
+
+@compiled()
 def _key_before(
     i: int, j: int, h: float, pairs: Pairs, model: Model, bar: Bar, room: Room
 ) -> float:
     """The key of a pair of height h if there is no edge and it comes before the bar; else inf."""
-    key, base = h, 0.0
+    key, base, (a, b) = h, 0.0, _listed(i, j, pairs)
     if pairs.structured:
         base = _base(h, pairs)
-        bound = base + pair_bound(i, j, model, room)
-        key = _rounded(bound + EXACT * (1.0 + abs(bound)))
-    if _after(key, i, j, bar):
+        for pieces in (1, PIECES):
+            bound = base + pair_bound(i, j, pieces, model, room)
+            key = _rounded(bound + EXACT * (1.0 + abs(bound)))
+            if _after(key, a, b, bar):
+                return np.inf
+    if _after(key, a, b, bar):
         return np.inf
     # Few pairs come as far as this, so that a search among the neighbours costs nothing.
     if find(pairs.other, pairs.start[i], pairs.start[i + 1], j) >= 0:
         return np.inf
     if pairs.structured:
-        key = _rounded(base + term_of(i, j, model, room))
-        if _after(key, i, j, bar):
+        key = _rounded(base + term_of(a, b, model, room))
+        if _after(key, a, b, bar):
             return np.inf
     return key
+
+
+@compiled()
+def _set_limit(
+    i: int, kind: int, bucket: int, bar: Bar, pairs: Pairs, model: Model, room: Room
+) -> None:
+    """Find the largest term of i with nodes of a class, and how high their pairs may be."""
+    for pieces in (1, PIECES):
+        room.term[kind, bucket] = class_bound(i, kind, bucket, pieces, model, room)
+        room.limit[kind, bucket] = _limit(i, room.term[kind, bucket], bar, pairs)
+        if room.limit[kind, bucket] < 0.0:
+            return
 
 
 @compiled()
 def _search_near(
     i: int, pairs: Pairs, model: Model, floor: Bar, heap: Heap, size: int, room: Room
 ) -> int:
-    """Put the pairs of node i with common neighbours into a heap; returns its size."""
-    term, limit, version = room.term, room.limit, room.version
+    """Visit node i, and put its pairs with common neighbours into a heap; returns its size."""
+    term, limit, version, rank = room.term, room.limit, room.version, pairs.places.rank
     version[:] = -1
     bar, bars = _bar(heap, size, floor), 0
     reached = visit(i, model, room)
@@ -224,13 +255,14 @@ def _search_near(
                 bar, bars = _bar(heap, size, floor), bars + 1
     for at in range(reached):
         j = room.reached[at]
-        if room.beside[j] == i or (j < i and not pairs.both_ways):
+        if room.beside[j] == i or (rank[j] < rank[i] and not pairs.both_ways):
             continue
         kind, bucket = model.kind[j], model.bucket[int(room.shared[j, 0])]
         if version[kind, bucket] != bars:
             if version[kind, bucket] < 0:
-                term[kind, bucket] = class_bound(i, kind, bucket, model, room)
-            limit[kind, bucket] = _limit(i, term[kind, bucket], bar, pairs)
+                _set_limit(i, kind, bucket, bar, pairs, model, room)
+            else:
+                limit[kind, bucket] = _limit(i, term[kind, bucket], bar, pairs)
             version[kind, bucket] = bars
         most = limit[kind, bucket]
         if most < 0.0:
@@ -240,47 +272,52 @@ def _search_near(
             continue
         key = _key_before(i, j, h, pairs, model, bar, room)
         if key < np.inf:
-            size = _put(key, i, j, heap, size)
+            a, b = _listed(i, j, pairs)
+            size = _put(key, a, b, heap, size)
             bar, bars = _bar(heap, size, floor), bars + 1
     return size
 
 
 @compiled()
 def _search_far(
-    i: int, pairs: Pairs, model: Model, floor: Bar, heap: Heap, size: int, room: Room
+    i: int, pairs: Pairs, model: Model, floor: Bar, heap: Heap, size: int, room: Room, found: Found
 ) -> int:
-    """Put the pairs of node i without common neighbours into a heap; returns its size."""
-    point, at, group, kind = pairs.point, pairs.at, pairs.group, model.kind
+    """Put the other pairs of node i into a heap; returns its size."""
+    point, at, places = pairs.point, pairs.at, pairs.places
     term, limit = room.term[:, 0], room.limit[:, 0]
+    bar = _bar(heap, size, floor)
+    limit[:] = bar[0]
     if pairs.structured:
-        visit(i, model, room)
-        for c in range(len(term)):
-            term[c] = class_bound(i, c, model.bucket[0], model, room)
-    bar, changed = _bar(heap, size, floor), True
-    for j in range(0 if pairs.both_ways else i + 1, len(point)):
-        if changed:
-            for c in range(len(term)):
-                limit[c] = bar[0]
-                if pairs.structured:
-                    limit[c] = _limit(i, term[c], bar, pairs)
-            changed = False
-        most = limit[kind[j]]
-        if group[j] != group[i] or j == i:
-            continue
-        h = _height(point, at, i, j, most)
-        if h > most or (pairs.structured and (room.seen[j] == i or room.beside[j] == i)):
-            continue
-        key = _key_before(i, j, h, pairs, model, bar, room)
-        if key < np.inf:
-            size = _put(key, i, j, heap, size)
-            bar, changed = _bar(heap, size, floor), True
+        for kind in range(len(limit)):
+            _set_limit(i, kind, 0, bar, pairs, model, room)
+    group = places.group[i]
+    # Classes of many neighbours come last, and are the ones to begin with.
+    for run in range(places.first[group + 1] - 1, places.first[group] - 1, -1):
+        kind = places.kind[run]
+        low = places.begin[run] if pairs.both_ways else place_after(i, run, places)
+        while low < places.begin[run + 1] and limit[kind] >= 0.0:
+            high = min(places.begin[run + 1], low + CHUNK)
+            count = find_close(i, low, high, limit[kind], point, at, places, found)
+            low = high
+            for j in found[1][:count]:
+                if j == i or (pairs.structured and (room.seen[j] == i or room.beside[j] == i)):
+                    continue
+                h = _height(point, at, i, j, limit[kind])
+                if h > limit[kind]:
+                    continue
+                key = _key_before(i, j, h, pairs, model, bar, room)
+                if key < np.inf:
+                    a, b = _listed(i, j, pairs)
+                    size = _put(key, a, b, heap, size)
+                    bar = _bar(heap, size, floor)
+                    for c in range(len(limit)):
+                        limit[c] = _limit(i, term[c], bar, pairs) if pairs.structured else bar[0]
     return size
 
 
 @compiled(nogil=True)
 def search(
     rows: Ints,
-    near: bool,
     pairs: Pairs,
     model: Model,
     floor: Bar,
@@ -292,16 +329,15 @@ def search(
 
     Args:
         rows: the nodes.
-        near: whether pairs with common neighbours are searched, rather than all others.
         pairs, model, room: see the types.
         floor: a pair after which none counts.
         heaps: keys ``[heap, slot]``, nodes of the pairs ``[heap, slot, 2]``, and sizes.
         own: the heap of these rows, or -1 if node i has heap i.
     """
+    found = room_for_found()
     for i in rows:
         at = i if own < 0 else own
-        heap, size = (heaps[0][at], heaps[1][at]), heaps[2][at]
-        if near:
-            heaps[2][at] = _search_near(i, pairs, model, floor, heap, size, room)
-        else:
-            heaps[2][at] = _search_far(i, pairs, model, floor, heap, size, room)
+        heap = heaps[0][at], heaps[1][at]
+        if pairs.structured:
+            heaps[2][at] = _search_near(i, pairs, model, floor, heap, heaps[2][at], room)
+        heaps[2][at] = _search_far(i, pairs, model, floor, heap, heaps[2][at], room, found)

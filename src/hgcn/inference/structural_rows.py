@@ -11,12 +11,13 @@ counted as several, or not at all. Bounds allow for both.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from hgcn.compiled import compiled
-from hgcn.inference.structural_term import COLUMNS, COUNTS, Box, Network, network_of, upper
+from hgcn.inference.structural_model import Model, any_ways, own_ways, weights_of
+from hgcn.inference.structural_term import Box, new_box, upper
 from hgcn.kernels.numba_cpu.counts_of_pairs import (
     MOST_PATHS,
     MOST_SHARED,
@@ -24,62 +25,15 @@ from hgcn.kernels.numba_cpu.counts_of_pairs import (
     count_pair,
     find,
     scratch_of,
-    visible,
 )
-from hgcn.kernels.rows import FARTHEST, Bytes, Doubles, Ints
-from hgcn.nn.structure import both_ways
-
-if TYPE_CHECKING:
-    from hgcn.data.graph import Graph
-    from hgcn.nn.structure import StructureTerm
+from hgcn.kernels.rows import Doubles, Ints
 
 BUCKETS = 34
 """Numbers of common neighbours fall into buckets: 0, 1, 2, 3..4, 5..8, ..."""
+PIECES = 4
+"""Of the numbers of paths, for bounds that are worth the time."""
 BINS = 256
 """Number of steps that the largest numbers of a row are rounded up to."""
-
-
-class Model(NamedTuple):
-    """The structural term, and the graph as it counts on it.
-
-    Attributes:
-        start, other, weight: the edges in both directions.
-        strength: the sum of the weights of each node.
-        direction: that of each edge (:func:`hgcn.kernels.pair_counts`).
-        directed: 1 if some edge has no reverse.
-        outward, inward: the degrees of each node in either direction.
-        hidden, out, direct: the weights of the network.
-        adamic: one over the logarithm of the degree of each node.
-        root: one over the root of the degree.
-        ways: the sum of the degrees of the neighbours.
-        lightest, heaviest: the smallest and the largest weight of the edges of each node.
-        kind: the class of each node; classes are ranges of degrees.
-        least, most: the smallest and the largest degree in each class.
-        scale: what a path from a node of each class is counted as, at most.
-        bucket: the bucket of each number of common neighbours.
-    """
-
-    start: Ints
-    other: Ints
-    weight: Doubles
-    strength: Doubles
-    direction: Bytes
-    directed: int
-    outward: Doubles
-    inward: Doubles
-    hidden: Doubles
-    out: Doubles
-    direct: Doubles
-    adamic: Doubles
-    root: Doubles
-    ways: Doubles
-    lightest: Doubles
-    heaviest: Doubles
-    kind: Ints
-    least: Doubles
-    most: Doubles
-    scale: Doubles
-    bucket: Ints
 
 
 class Room(NamedTuple):
@@ -90,9 +44,9 @@ class Room(NamedTuple):
         beside: i for its neighbours.
         reached: the nodes that have common neighbours with it.
         shared: of these, the common neighbours, Adamic-Adar, resources, and the sum of ``root``.
-        parts: least and largest contribution of a neighbour to Adamic-Adar and to resources.
+        parts: least and largest contribution of a neighbour to Adamic-Adar and to resources, and
+            of a path of three edges to the normalised ones.
         paths: for each class, the largest number of paths of three edges, and normalised.
-        far: for each class, the largest term at a distance of four or more.
         term, limit: by class and bucket, the largest term and the largest height.
         version: for which bar that height is.
         values, bins: for sorting.
@@ -106,7 +60,6 @@ class Room(NamedTuple):
     shared: Doubles
     parts: Doubles
     paths: Doubles
-    far: Doubles
     term: Doubles
     limit: Doubles
     version: Ints
@@ -117,70 +70,14 @@ class Room(NamedTuple):
     used: Ints
 
 
-def model_of(term: StructureTerm, graph: Graph) -> Model:
-    """What the search asks of a structural term and a graph."""
-    n = graph.num_nodes
-    shown = both_ways(graph.edge_index, graph.edge_weight, n)
-    edges = visible(shown.weight, shown.direction, shown.graph)
-    start, other, weight, _, direction = edges
-    degree, node = np.diff(start), shown.graph.target.numpy()
-    outward: Doubles = np.bincount(node, direction & 1, n).astype(np.float64)
-    inward: Doubles = np.bincount(node, direction >> 1, n).astype(np.float64)
-    ways = np.bincount(node, degree[other], n).astype(np.float64)
-    lightest, heaviest = np.full(n, np.inf), np.zeros(n)
-    np.minimum.at(lightest, node, weight)
-    np.maximum.at(heaviest, node, weight)
-    # 0, 1, ..., 8, and then steps by a quarter.
-    level = np.where(degree <= 8, degree, 9 + np.log(np.maximum(degree, 9) / 9) // np.log(1.25))
-    kind = np.unique(level, return_inverse=True)[1].reshape(-1)
-    count = int(kind.max(initial=-1)) + 1
-    least, most, scale = np.full(count, np.inf), np.zeros(count), np.zeros(count)
-    np.minimum.at(least, kind, degree)
-    np.maximum.at(most, kind, degree)
-    np.maximum.at(
-        scale, kind, np.maximum(1, degree / MOST_SHARED) * np.maximum(1, ways / MOST_PATHS)
-    )
-    numbers = np.arange(degree.max(initial=0) + 1)
-    bucket = np.where(numbers > 0, 1 + np.ceil(np.log2(np.maximum(numbers, 1))), 0)
-    return Model(
-        *edges, int((direction < 3).any()), outward, inward, *network_of(term),
-        1 / np.log(np.maximum(degree, 2)), 1 / np.sqrt(np.maximum(degree, 1)), ways, lightest,
-        heaviest, kind, least, most, scale, bucket.astype(np.int64),
-    )  # fmt: skip
-
-
-def no_model(n: int) -> Model:
-    """In place of a structural term where there is none: all n nodes are of one class."""
-    none, zero = np.zeros(n, np.int64), np.zeros(1)
-    return Model(
-        start=none, other=none, weight=zero, strength=zero,
-        direction=np.zeros(1, np.int8), directed=0, outward=zero, inward=zero,
-        hidden=np.zeros((1, 1)), out=zero, direct=zero, adamic=zero, root=zero, ways=zero,
-        lightest=zero, heaviest=zero, kind=none,
-        least=zero, most=zero, scale=zero, bucket=none,
-    )  # fmt: skip
-
-
-@compiled()
-def _network(model: Model) -> Network:
-    return model.hidden, model.out, model.direct
-
-
 def room_for(model: Model) -> Room:
     """Room for visits, of nobody so far."""
-    n, classes, width = len(model.ways), len(model.least), len(model.out)
+    n, classes = len(model.ways), len(model.least)
     table = classes, BUCKETS
-    box = (
-        np.zeros(COUNTS),
-        np.zeros(COUNTS),
-        np.zeros(COLUMNS),
-        np.zeros(COLUMNS),
-        np.zeros((2, width)),
-    )
     return Room(
-        np.full(n, -1), np.full(n, -1), np.empty(n, np.int64), np.empty((n, 4)), np.empty(4),
-        np.empty((2, classes)), np.empty(classes), np.empty(table), np.empty(table),
-        np.empty(table, np.int64), np.empty(n), np.empty(BINS, np.int64), box,
+        np.full(n, -1), np.full(n, -1), np.empty(n, np.int64), np.empty((n, 4)), np.empty(6),
+        np.empty((2, classes)), np.empty(table), np.empty(table), np.empty(table, np.int64),
+        np.empty(n), np.empty(BINS, np.int64), new_box(len(model.out)),
         scratch_of(n), np.zeros(1, np.int64),
     )  # fmt: skip
 
@@ -191,11 +88,13 @@ def visit(i: int, model: Model, room: Room) -> int:
     start, other, weight = model.start, model.other, model.weight
     shared, parts, count = room.shared, room.parts, 0
     parts[0], parts[1], parts[2], parts[3] = np.inf, 0.0, np.inf, 0.0
+    nearer, nearest, farther, farthest = 1.0, 0.0, 1.0, 0.0
     for e in range(start[i], start[i + 1]):
         u = other[e]
         room.beside[u] = i
         adamic, root, half = model.adamic[u], model.root[u], 0.5 / model.strength[u]
         parts[0], parts[1] = min(parts[0], adamic), max(parts[1], adamic)
+        nearer, nearest = min(nearer, root), max(nearest, root)
         parts[2] = min(parts[2], (weight[e] + model.lightest[u]) * half)
         parts[3] = max(parts[3], (weight[e] + model.heaviest[u]) * half)
         for f in range(start[u], start[u + 1]):
@@ -217,6 +116,10 @@ def visit(i: int, model: Model, room: Room) -> int:
     for at in range(count):
         v = room.reached[at]
         room.values[at] = shared[v, 3] * model.root[v]
+        farther, farthest = min(farther, model.root[v]), max(farthest, model.root[v])
+    # Both inner nodes of a path have degrees of at least two.
+    parts[4] = nearer * farther * (1.0 - 1e-9)
+    parts[5] = min(0.5, nearest * farthest) * (1.0 + 1e-9)
     _fill_largest(room.values[:count], model.most, room.bins, room.paths[1])
     return count
 
@@ -242,40 +145,48 @@ def _fill_largest(values: Doubles, numbers: Doubles, bins: Ints, total: Doubles)
 
 
 @compiled(error_model="numpy")
-def _own_ways(i: int, end: int, model: Model, low: Doubles, high: Doubles) -> None:
-    """How much the degrees of a node in either direction differ from its degree, at its end."""
-    degree = math.log1p(float(model.start[i + 1] - model.start[i]))
-    low[10 + end] = high[10 + end] = math.log1p(model.outward[i]) - degree
-    low[12 + end] = high[12 + end] = math.log1p(model.inward[i]) - degree
+def _upper(one: float, least: float, most: float, pieces: int, model: Model, room: Room) -> float:
+    """An upper bound of the term for counts in the box; it is closer in pieces.
+
+    The number of paths is what is known least, and the normalised ones grow with it: the box is cut
+    along both, and the bound is the largest of those of the pieces.
+    """
+    low, high, bound = room.box[0], room.box[1], -np.inf
+    below, above, bottom, top = low[3], high[3], low[4], high[4]
+    first, last = math.log1p(below), math.log1p(above)
+    if below == above:
+        pieces = 1
+    for piece in range(1, pieces + 1):
+        low[3] = high[3] if piece > 1 else below
+        high[3] = above
+        if piece < pieces:
+            high[3] = min(above, math.expm1(first + (last - first) * piece / pieces))
+        low[4] = max(bottom, min(top, low[3] * room.parts[4]))
+        high[4] = max(low[4], min(top, high[3] * room.parts[5]))
+        bound = max(bound, upper(one, least, most, weights_of(model), room.box))
+    return bound
 
 
 @compiled(error_model="numpy")
-def class_bound(i: int, kind: int, bucket: int, model: Model, room: Room) -> float:
+def class_bound(i: int, kind: int, bucket: int, pieces: int, model: Model, room: Room) -> float:
     """An upper bound of the term of i, which was visited, and nodes of a class.
 
     Args:
         i: the node.
         kind: the class of the other nodes.
         bucket: that of the number of their common neighbours with i.
+        pieces: of the range in which paths may be; the more, the closer is the bound.
         model, room: see the types.
     """
     low, high = room.box[0], room.box[1]
     own = float(model.start[i + 1] - model.start[i])
     least, most = model.least[kind], model.most[kind]
-    low[:] = 0.0
-    high[:] = 0.0
-    if model.directed:
-        _own_ways(i, 0, model, low, high)
-        low[11] = low[13] = -math.log1p(most)
-    if bucket == 0:
-        room.far[kind] = 0.0
     if own == 0.0 or most == 0.0:
         return 0.0
+    low[:] = 0.0
+    high[:] = 0.0
+    any_ways(i, kind, model, low, high)
     if bucket == 0:
-        for distance in range(4, FARTHEST + 1):
-            low[5] = high[5] = distance
-            bound = upper(own, least, most, _network(model), room.box)
-            room.far[kind] = max(room.far[kind], bound)
         low[5] = high[5] = 3.0
     else:
         if min(own, most) > MOST_SHARED:
@@ -297,13 +208,13 @@ def class_bound(i: int, kind: int, bucket: int, model: Model, room: Room) -> flo
     paths = max(0.0, min(room.paths[0, kind], own * most - low[0]))
     high[3] = scale * paths
     high[4] = scale * min(0.5 * paths, room.paths[1, kind], math.sqrt(own * most))
-    bound = upper(own, least, most, _network(model), room.box)
-    return bound if bucket > 0 else max(bound, room.far[kind])
+    bound = _upper(own, least, most, pieces, model, room)
+    return bound if bucket > 0 else max(bound, model.far[model.alike[i], kind])
 
 
 @compiled(error_model="numpy")
-def pair_bound(i: int, j: int, model: Model, room: Room) -> float:
-    """An upper bound of the term of i, which was visited, and j; of class 0 too if they share none.
+def pair_bound(i: int, j: int, pieces: int, model: Model, room: Room) -> float:
+    """An upper bound of the term of i, which was visited, and j.
 
     It is the term itself, but for rounding, where nothing is an estimate.
     """
@@ -311,7 +222,9 @@ def pair_bound(i: int, j: int, model: Model, room: Room) -> float:
     one, two = start[i + 1] - start[i], start[j + 1] - start[j]
     if min(one, two) > MOST_SHARED:
         return np.inf
-    scale = max(1.0, model.ways[i if one <= two else j] / MOST_PATHS)
+    # The model counts from the node of smaller degree, or from either.
+    ways = max(model.ways[i] if one <= two else 0.0, model.ways[j] if two <= one else 0.0)
+    scale = max(1.0, ways / MOST_PATHS)
     paths = normalised = 0.0
     for e in range(start[j], start[j + 1]):
         v = other[e]
@@ -320,7 +233,7 @@ def pair_bound(i: int, j: int, model: Model, room: Room) -> float:
             normalised += room.shared[v, 3] * model.root[v]
     common = room.seen[j] == i
     if not common and paths == 0.0:
-        return room.far[model.kind[j]]
+        return model.far[model.alike[i], model.kind[j]]
     low, high = room.box[0], room.box[1]
     low[:] = 0.0
     if common:
@@ -328,15 +241,15 @@ def pair_bound(i: int, j: int, model: Model, room: Room) -> float:
         low[6:10] = low[0]
     low[5] = 2.0 if common else 3.0
     if model.directed:
-        _own_ways(i, 0, model, low, high)
-        _own_ways(j, 1, model, low, high)
+        own_ways(i, 0, model, low, high)
+        own_ways(j, 1, model, low, high)
     high[:] = low
     if model.directed:
         low[6:10] = 0.0
     high[3], high[4] = scale * paths, scale * normalised
     if scale == 1.0:
         low[3], low[4] = paths, normalised
-    bound = upper(float(one), float(two), float(two), _network(model), room.box)
+    bound = _upper(float(one), float(two), float(two), pieces, model, room)
     return bound if common or scale == 1.0 else max(0.0, bound)
 
 
@@ -360,4 +273,4 @@ def term_of(i: int, j: int, model: Model, room: Room) -> float:
         low[12] = math.log1p(model.inward[i] - (way >> 1)) - math.log1p(one)
         low[13] = math.log1p(model.inward[j] - (way & 1)) - math.log1p(two)
     high[:] = low
-    return upper(one, two, two, _network(model), room.box)
+    return upper(one, two, two, weights_of(model), room.box)

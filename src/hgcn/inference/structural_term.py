@@ -43,6 +43,12 @@ def network_of(term: StructureTerm) -> Network:
     return np.ascontiguousarray(hidden.T), out[0].copy(), direct[0].copy()
 
 
+def new_box(width: int) -> Box:
+    """Room for the bounds of a network with so many hidden numbers."""
+    hidden = np.zeros((2, width))
+    return np.zeros(COUNTS), np.zeros(COUNTS), np.zeros(COLUMNS), np.zeros(COLUMNS), hidden
+
+
 @compiled()
 def fill_facts(counts: Doubles, one: float, two: float, facts: Doubles) -> None:
     """The facts of a pair from its counts and the degrees of its nodes.
@@ -61,7 +67,8 @@ def fill_facts(counts: Doubles, one: float, two: float, facts: Doubles) -> None:
     low, high = math.log1p(min(one, two)), math.log1p(max(one, two))
     facts[SUM], facts[GAP], facts[LOW] = low + high, high - low, low
     for way in range(4):
-        facts[DIRECTIONS + way] = math.log1p(counts[6 + way]) - facts[COMMON]
+        if counts[6 + way] != counts[0]:  # seldom so, and logarithms take a while
+            facts[DIRECTIONS + way] = math.log1p(counts[6 + way]) - facts[COMMON]
         facts[DIRECTIONS + 4 + way] = counts[10 + way]
 
 
