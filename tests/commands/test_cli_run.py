@@ -399,7 +399,7 @@ def test_auto_says_what_was_tried(hgcn, folder):
     record = load_run(folder / "auto").metrics["auto"]
     assert len(record["candidates"]) == 8
     cells = table_cells(out)
-    assert set(cells) >= {"defaults", "lr 0.02, weight_decay 0.001", "model sage"}
+    assert set(cells) >= {"defaults", "lr 0.04, weight_decay 0.001", "model sage"}
     assert [name for name, row in cells.items() if row[-1] == "chosen"] != []
     code, out, err = hgcn(*words[:-3], "short", "--auto", "1e-9", "--quiet")
     assert (code, out) == (0, "short\n")
