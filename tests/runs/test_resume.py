@@ -12,7 +12,7 @@ import torch
 from safetensors.torch import load_file
 
 from hgcn import files
-from hgcn.errors import RunError
+from hgcn.errors import ConfigError, RunError
 from hgcn.locks import locked
 from hgcn.runs import checkpoint, trees
 from hgcn.runs.fit import fit, resume
@@ -105,6 +105,9 @@ def test_what_cannot_be_resumed_is_refused(interrupted, tmp_path):
     with pytest.raises(RunError, match="Expected the data that"):
         resume(interrupted, tree(seed=9))
     config = (interrupted / "config.toml").read_text()
+    (interrupted / "config.toml").write_text(config.replace('device = "cpu"', 'device = "cp5"'))
+    with pytest.raises(ConfigError, match="one that torch has here, like 'cpu', got 'cp5'"):
+        resume(interrupted)
     (interrupted / "config.toml").write_text(config.replace("dim = 3", "dim = 4"))
     with pytest.raises(RunError, match="Expected the settings that"):
         resume(interrupted)

@@ -25,7 +25,7 @@ from hgcn.runs.run import Run
 from hgcn.settings import Settings
 from hgcn.training.loop import Progress, State, train
 from hgcn.training.presets import preset
-from hgcn.training.problem import Problem, choose
+from hgcn.training.problem import Problem, check_device, choose
 from hgcn.training.source import load_graph, reading_options
 from hgcn.training.task import Task
 
@@ -110,6 +110,7 @@ def resume(
     if not files.exists(folder / run_folder.CONFIG):
         raise RunError(f"Expected a run folder to resume, but {folder} has no config.toml.")
     config = Config(**read_toml(folder / run_folder.CONFIG))
+    check_device(config)
     if data is None and config.source is None:
         raise RunError("Expected `data`: the run was started on a graph held in memory.")
     graph = load_graph(config, data, **options)

@@ -90,12 +90,17 @@ def has_device(name: str) -> bool:
         return False
 
 
-def choose(graph: Graph, config: Config) -> Config:
-    """The settings with those filled in that were left open, by what the graph has."""
+def check_device(config: Config) -> None:
+    """Refuse a device on which torch cannot compute here."""
     if not has_device(config.device):
         raise ConfigError(
             f"Expected `device` to be one that torch has here, like 'cpu', got {config.device!r}."
         )
+
+
+def choose(graph: Graph, config: Config) -> Config:
+    """The settings with those filled in that were left open, by what the graph has."""
+    check_device(config)
     config = config.replace(
         task=config.task or ("node" if graph.y is not None and graph.links is None else "link"),
         split_seed=config.seed_of_split,
