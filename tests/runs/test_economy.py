@@ -1,5 +1,6 @@
 """After training nothing is computed or written twice."""
 
+import importlib.metadata
 import pickle
 from collections import Counter
 from copy import deepcopy
@@ -12,6 +13,7 @@ import torch
 from hgcn import files
 from hgcn.models import Encoder
 from hgcn.runs.fit import fit
+from hgcn.runs.folder import describe_environment
 from small_graphs import QUICK, tree
 
 fit_module = import_module("hgcn.runs.fit")
@@ -120,3 +122,15 @@ def test_a_changed_copy_of_a_run_has_a_memory_of_its_own(tmp_path):
     assert run.path is None
     for other in (deepcopy(run), pickle.loads(pickle.dumps(run))):
         assert other.embeddings(tree()).equal(run.embeddings())
+
+
+def test_versions_are_read_once(monkeypatch):
+    first = describe_environment(tree(), 0.0)["packages"]
+
+    def read_again(name):
+        raise AssertionError(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", read_again)
+    assert describe_environment(tree(), 0.0)["packages"] == first
+    first.clear()  # which is the caller's own
+    assert "torch" in describe_environment(tree(), 0.0)["packages"]
