@@ -1,6 +1,7 @@
 """Choose the settings of each method on each column of Table 1, on validation, with one budget.
 
     python benchmarks/choose_settings.py --cells 'hgcn/*/link' 'gcn/*/link' --trials 20
+    python benchmarks/choose_settings.py --cells 'hgcn-structure/cora/link'
     python benchmarks/choose_settings.py --cells '*/airport/*' --try degree_features=true
 
 Writes a section for each method into the file of its data set and task, in
@@ -29,9 +30,10 @@ from hgcn.config import Config
 from hgcn.cores import count_cores, worker_pool
 from hgcn.data import Graph, load
 from hgcn.errors import HGCNError
-from hgcn.experiments.cells import INDUCTIVE, Cell, table1
+from hgcn.experiments.cells import INDUCTIVE, Cell, presets, table1
 from hgcn.experiments.paper import METHODS
 from hgcn.runs.fit import run_problem
+from hgcn.training.presets import STRUCTURE
 from hgcn.training.problem import Problem, choose
 from hgcn.tuning.search import search
 from hgcn.tuning.space import TUNABLE
@@ -71,13 +73,19 @@ def sections(cell: Cell) -> dict[str, list[str]]:
 
 
 def write(cell: Cell, section: list[str]) -> None:
-    """Put a section into the cell's file; methods are in the order of the paper's table."""
+    """Put a section into the cell's file."""
     every = {**sections(cell), cell.row: section}
     title = f"# Settings for {cell.task}s of {cell.source}, a section for each model"
     lines = [f"{title}; see docs/results.md."]
-    for name in sorted(every, key=METHODS.index, reverse=True):
+    for name in sorted(every, key=place):
         lines += ["", f"[{name}]", *(line for line in every[name] if line)]
     preset_file(cell).write_text("\n".join(lines) + "\n")
+
+
+def place(name: str) -> tuple[int, bool]:
+    """Where a section stands in its file: the paper's own method first."""
+    model = name.removesuffix(STRUCTURE)
+    return -METHODS.index(model), name != model
 
 
 def choose_cell(cell: Cell, trials: int, given: dict[str, Any]) -> Chosen:
@@ -136,8 +144,9 @@ def prepare(cell: Cell) -> tuple[Graph, dict[str, Any]]:
     """The data, and the settings that are not searched."""
     warnings.simplefilter("ignore")
     epochs = LARGE_EPOCHS if cell.source in LARGE else EPOCHS
-    fixed = {"task": cell.task, "model": cell.row, "patience": PATIENCE, "epochs": epochs}
-    return load(cell.source), fixed
+    # The rows of the paper have its decoder, and no structural term.
+    fixed = {"structure": False, **cell.settings, "task": cell.task}
+    return load(cell.source), {**fixed, "patience": PATIENCE, "epochs": epochs}
 
 
 def make_section(cell: Cell, notes: list[str], settings: dict[str, Any]) -> list[str]:
@@ -192,7 +201,7 @@ def main() -> None:
     cells = {
         f"{cell.row}/{cell.dataset}/{cell.task}": cell
         for pattern in options.cells
-        for cell in table1()
+        for cell in (*table1(), *presets())
         if fnmatch.fnmatchcase(f"{cell.row}/{cell.dataset}/{cell.task}", pattern)
     }
     with worker_pool(options.processes) as pool:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from hgcn.experiments.paper import METHODS, SEAL
-from hgcn.training.presets import preset
+from hgcn.training.presets import STRUCTURE, preset
 
 SHALLOW = ("euc", "hyp", "euc-mixed", "hyp-mixed")
 
@@ -48,7 +48,8 @@ class Cell:
     @property
     def source(self) -> str:
         """The data set by its name in :func:`hgcn.load`."""
-        return SOURCES[self.dataset, self.task] if self.tuned else self.dataset
+        known = (self.dataset, self.task) in SOURCES
+        return SOURCES[self.dataset, self.task] if self.tuned and known else self.dataset
 
     @property
     def name(self) -> str:
@@ -60,7 +61,7 @@ class Cell:
         wanted = {**self.settings, "task": self.task}
         if not self.tuned:
             return {**wanted, "source": self.source, "seed": seed}
-        _, base = preset(self.source, {**wanted, "structure": False})
+        _, base = preset(self.source, {"structure": False, **wanted})
         return {**base, **wanted, "source": self.source, "seed": seed}
 
     def key(self, seed: int) -> str:
@@ -153,6 +154,19 @@ def seal() -> list[Cell]:
     ]
 
 
+WITH_PRESETS = ("cora", "citeseer", "pubmed")
+"""Graphs whose settings were searched anew with the structural term."""
+
+
+def presets() -> list[Cell]:
+    """Links with the structural term, with settings that were searched for each data set."""
+    return [
+        Cell("presets", f"{model}{STRUCTURE}", dataset, "link", {"model": model, "structure": True})
+        for model in ("hgcn", "sage")
+        for dataset in WITH_PRESETS
+    ]
+
+
 EXPERIMENTS: Mapping[str, Callable[[], list[Cell]]] = {
     "table1": table1,
     "legacy": legacy,
@@ -160,5 +174,6 @@ EXPERIMENTS: Mapping[str, Callable[[], list[Cell]]] = {
     "curvature": curvature,
     "strangers": strangers,
     "seal": seal,
+    "presets": presets,
 }
 """Experiments by name."""
