@@ -18,7 +18,7 @@ from hgcn.text import one_of
 if TYPE_CHECKING:
     from hgcn.experiments import Cell, Store
 
-NAMES = ("table1", "legacy", "ablation", "curvature", "strangers", "seal", "datasets")
+NAMES = ("table1", "legacy", "ablation", "curvature", "strangers", "seal", "presets", "datasets")
 QUICK_ROWS = ("hgcn", "gcn")
 
 EXAMPLES = """\
