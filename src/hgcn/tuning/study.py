@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
@@ -128,7 +130,7 @@ def _storage(where: str | None) -> tuple[optuna.storages.BaseStorage, bool]:
         return optuna.storages.InMemoryStorage(), True
     try:
         if "://" in where:
-            return optuna.storages.RDBStorage(where), False
+            return _database(where), False
         journal = Journal(where)
         return optuna.storages.JournalStorage(journal), journal.alone
     except OSError as error:
@@ -145,6 +147,25 @@ def _storage(where: str | None) -> tuple[optuna.storages.BaseStorage, bool]:
         raise RunError(
             f"Expected a database at {_without_password(where)}, but: {reason}"
         ) from error
+
+
+TRIES = 5
+"""How often the tables of a new database are made, when others make them at the same time."""
+
+
+def _database(where: str) -> optuna.storages.RDBStorage:
+    from sqlalchemy.exc import DatabaseError
+
+    for again in range(1, TRIES + 1):
+        try:
+            storage = optuna.storages.RDBStorage(where)
+            weakref.finalize(storage, storage.engine.dispose)  # its connections are closed
+            return storage
+        except DatabaseError:  # perhaps another machine was first
+            if again == TRIES:
+                raise
+            time.sleep(0.2 * again)
+    raise AssertionError
 
 
 @contextmanager
