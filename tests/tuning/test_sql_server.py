@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from small_graphs import tree
 
 from hgcn.tuning.search import search
+from small_graphs import tree
 
 SETTINGS = {"task": "link", "epochs": 20, "eval_every": 2, "dim": 2, "space": {"lr": [0.01, 0.05]}}
 
