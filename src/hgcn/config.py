@@ -164,9 +164,10 @@ class Config:
     )  # fmt: skip
 
     epochs: int = _setting(2000, "at most so many epochs", group="training", low=1)
-    patience: int = _setting(
-        100, "stop after so many epochs without a better validation score", group="training", low=1
-    )
+    patience: int | None = _setting(
+        None, "stop after so many epochs without a better validation score (100; for links with "
+        "--structure 200 where fewer than 200 edges are for validation)", group="training", low=1,
+    )  # fmt: skip
     eval_every: int = _setting(5, "epochs between validations", group="training", low=1)
     lr: float | None = _setting(
         None, "learning rate (links with --structure 0.02, else 0.01)", group="training", above=0

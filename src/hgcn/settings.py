@@ -34,7 +34,7 @@ class NetworkSettings(TypedDict, total=False):
     structure: bool | None
     classifier: str
     epochs: int
-    patience: int
+    patience: int | None
     eval_every: int
     lr: float | None
     weight_decay: float

@@ -38,8 +38,9 @@ class Rigged(LinkTask):
 
     def __init__(self, scores, losses=None, **settings):
         graph = tree()
-        config = Config(task="link", eval_every=1, dim=2, lr=0.1, model="gcn", **settings)
-        predictor = Problem(graph, choose(graph, config)).predictor()
+        given = Config(task="link", eval_every=1, dim=2, lr=0.1, model="gcn", **settings)
+        config = choose(graph, given)
+        predictor = Problem(graph, config).predictor()
         self.predictor, self.config = predictor, config
         self.given, self.losses = list(scores), losses
         self.weight = next(predictor.encoder.parameters())

@@ -315,6 +315,17 @@ def test_settings_left_open_depend_on_what_there_is():
     assert settled(words, task="node").feature_dropout == 0
 
 
+def test_few_edges_for_validation_ask_for_patience():
+    large = tree(5000)  # 4999 edges, a twentieth of them for validation
+    assert settled(large, task="link").patience == 100
+    assert settled(large, task="link", val_share=0.03).patience == 200
+    assert settled(tree(), task="link").patience == 200
+    assert settled(tree(), task="link", structure=False).patience == 100
+    assert settled(tree(), task="node").patience == 100
+    own = tree().replace(links={"val": large.edge_index[:, :201] % 90})
+    assert settled(own, task="link").patience == 100
+
+
 def test_settings_that_are_given_stay():
     given = {"hidden_share": 0.0, "trainable_decoder": False, "root_weight": False}
     kept = settled(tree(), task="link", **given)

@@ -153,8 +153,8 @@ def _train(
     checkpoint: Callable[[State], None] | None,
 ) -> State:
     config, predictor = task.config, task.predictor
-    if config.lr is None:
-        raise ConfigError("Expected a learning rate (`lr`) to train with, got None.")
+    if config.lr is None or config.patience is None:
+        raise ConfigError("Expected a learning rate (`lr`) and `patience` to train with, got None.")
     others = [module for name, module in predictor.named_children() if name != "encoder"]
     optimizer = predictor.encoder.make_optimizer(config.lr, config.weight_decay, also=others)
     generator = torch.Generator().manual_seed(config.seed)
@@ -201,7 +201,7 @@ def _is_over(state: State, config: Config) -> bool:
     """Whether training has come to its end, and why."""
     if state.epoch >= config.epochs:
         state.stopped = "epochs"
-    elif state.best.epoch and state.epoch - state.best.epoch >= config.patience:
+    elif state.best.epoch and state.epoch - state.best.epoch >= (config.patience or math.inf):
         state.stopped = "patience"
     return bool(state.stopped)
 

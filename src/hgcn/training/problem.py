@@ -123,7 +123,11 @@ def choose(graph: Graph, config: Config) -> Config:
     return model_settings(config.replace(normalise=normalise, degree_features=degrees))
 
 
-USUAL = {"lr": 0.01, "hidden_share": 0.3, "trainable_decoder": False, "feature_dropout": 0.0}
+PATIENCE = 100
+USUAL = {
+    "lr": 0.01, "hidden_share": 0.3, "trainable_decoder": False, "feature_dropout": 0.0,
+    "patience": PATIENCE,
+}  # fmt: skip
 """Settings that are left open, where a task has no others for them."""
 
 

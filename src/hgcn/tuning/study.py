@@ -16,6 +16,7 @@ from optuna.trial import FrozenTrial, TrialState
 from hgcn.config import Config
 from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError, HGCNError, RunError
+from hgcn.training.problem import PATIENCE
 from hgcn.tuning.journal import Journal
 from hgcn.tuning.space import SearchSpace
 
@@ -56,7 +57,9 @@ class Plan:
             sampler=_ByPlace(self.config.seed, self.starts),
             # Slow learners get as many epochs as early stopping would give them.
             pruner=optuna.pruners.MedianPruner(
-                n_startup_trials=5, n_warmup_steps=self.config.patience, n_min_trials=5
+                n_startup_trials=5,
+                n_warmup_steps=self.config.patience or PATIENCE,
+                n_min_trials=5,
             ),
             study_name=self.name,
             direction="maximize",
