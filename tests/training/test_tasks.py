@@ -304,7 +304,11 @@ def test_settings_left_open_depend_on_what_there_is():
     assert (links.structure, links.root_weight, links.trainable_decoder) == (True, True, True)
     plain = settled(tree(), task="link", structure=False)
     assert (plain.structure, plain.root_weight, plain.trainable_decoder) == (False, False, False)
-    assert (links.hidden_share, plain.hidden_share) == (0.1, 0.3)
+    nodes = torch.arange(90)
+    further = [torch.stack((nodes, nodes.roll(k))) for k in (-2, -1, 1, 2)]
+    dense = tree(edge_index=torch.cat(further, dim=1))
+    shares = [settled(graph, task="link").hidden_share for graph in (dense, tree(x=None), tree())]
+    assert (*shares, plain.hidden_share) == (0.1, 0.1, 0.3, 0.3)  # the third: a tree with features
     nodes = settled(tree(), task="node")
     assert (nodes.structure, nodes.root_weight, nodes.hidden_share) == (False, False, 0.3)
     assert settled(tree(), task="link", model="gcn").root_weight is None  # gcn has none

@@ -99,6 +99,9 @@ class LinkTask(Task):
                 "feature_dropout": 0.5, "dropout": 0.2, "layers": 1, "root_weight": False,
                 "attention": False, "aggregation": "origin",
             }  # fmt: skip
+        elif graph.x is not None and graph.num_edges <= graph.num_nodes:
+            # Without its edge a pair of a tree has nothing in common: there are no counts to keep.
+            found["hidden_share"] = 0.3
         return found
 
     @classmethod
