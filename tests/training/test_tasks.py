@@ -306,7 +306,7 @@ def test_settings_left_open_depend_on_what_there_is():
     assert (plain.structure, plain.root_weight, plain.trainable_decoder) == (False, False, False)
     nodes = torch.arange(90)
     further = [torch.stack((nodes, nodes.roll(k))) for k in (-2, -1, 1, 2)]
-    dense = tree(edge_index=torch.cat(further, dim=1))
+    dense = tree().replace(edge_index=torch.cat(further, dim=1))
     shares = [settled(graph, task="link").hidden_share for graph in (dense, tree(x=None), tree())]
     assert (*shares, plain.hidden_share) == (0.1, 0.1, 0.3, 0.3)  # the third: a tree with features
     nodes = settled(tree(), task="node")
