@@ -6,6 +6,7 @@ polars ends the process if damage makes it ask for more memory than there is.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,11 @@ from hgcn.errors import DataError
 if TYPE_CHECKING:
     import polars as pl
 
-BATCH = 1 << 18
+# Read when pyarrow starts. Its own memory pool begins with a gigabyte of addresses, which is more
+# than a process with a limit may have left.
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
+BATCH = 1 << 16
 """Rows that are read at a time."""
 HINT = "Give features as an .npz file, or leave columns out."
 
@@ -60,7 +65,7 @@ def _read(file: Any, path: Path) -> pl.DataFrame:
         raise ValueError("two of its columns have the same name")
     types = {name: _type(schema.field(name)) for name in schema.names}
     known = [name for name, dtype in types.items() if not _is_opaque(dtype)]
-    _check_texts(path, [name for name in known if types[name] in (pl.String, pl.Categorical)])
+    _check_texts(path, [name for name in known if types[name] == pl.String])
     batches = list(_batches(file, path, known))
     if sum(batch.num_rows for batch in batches) != (rows if known else 0):
         raise ValueError(f"it has not the {rows:,} rows that it should have")
