@@ -5,13 +5,18 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
 
-from fault_children import COMMANDS, SEARCH, contents, later, left_alive, run
+from fault_children import COMMANDS, SEARCH, contents, later, left_alive, run, try_all
+from hgcn.commands._interruption import interruptible
+from hgcn.config import Config
+from hgcn.training.problem import Problem, choose
+from small_graphs import tree
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -52,6 +57,26 @@ def test_terminated_at_any_moment(name, case, tally):
                 case(name).go_on(folder)
                 case(name).check(folder)
         shutil.rmtree(folder)
+
+
+def build_until_terminated(seconds):
+    """Build networks until SIGTERM comes, after so many seconds; then one more, which is whole."""
+    graph = tree(30)
+    problem = Problem(graph, choose(graph, Config(task="link", dim=2)))
+    problem.predictor()
+    sender = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGTERM))
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        sender.start()
+        while True:
+            problem.predictor()
+    assert {weight.device.type for weight in problem.predictor().parameters()} == {"cpu"}
+
+
+def test_terminated_while_networks_are_built(children, tally, tmp_path):
+    """Their shapes are counted on a device of torch that has no memory, which must not stay."""
+    count = tally("SIGTERM while building", short=10, full=500)
+    moments = [draw.uniform(0.0, 0.02) for _, draw in count]
+    try_all(children, tmp_path / "work", count, build_until_terminated, moments)
 
 
 @pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM], ids=["kill -9", "SIGTERM"])

@@ -8,14 +8,15 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from hgcn.cores import check_spare
 from hgcn.data.reading.bounds import (
     STDIN,
     check_columns,
     check_file,
-    check_growth,
     most_unpacked,
 )
 from hgcn.data.reading.lines import DELIMITERS, Text, name_of, read_bytes
+from hgcn.data.reading.parquet import read_parquet
 from hgcn.errors import DataError
 from hgcn.text import one_of
 
@@ -88,6 +89,7 @@ def read_table(
     column checks it.
     """
     path = Path(table.path)
+    check_spare()
     if path != STDIN:
         check_file(path)
     if _ending(path) not in TABLE_ENDINGS and table.delimiter is None:
@@ -95,7 +97,10 @@ def read_table(
             f"Expected a table ending in {', '.join(TABLE_ENDINGS)}, got {_ending(path)!r} "
             f"({path}). If it is text, say what separates its fields: Table(path, delimiter=...)."
         )
-    frame = _read_parquet(path) if _ending(path) in PARQUET else _read_text(path, table, guess)
+    if _ending(path) in PARQUET:
+        frame = Frame(read_parquet(path), str(path), lambda row: f"{path}, row {row + 1}")
+    else:
+        frame = _read_text(path, table, guess)
     if not frame.data.height:
         hint = "" if frame.header is None or _ending(path) in PARQUET else _NO_HEADER
         raise DataError(f"Expected rows below the header, got none ({frame.path}).{hint}")
@@ -147,24 +152,6 @@ def _pick(frame: Frame, columns: Sequence[str] | None) -> Frame:
     if columns is None:
         return frame
     return Frame(frame.data.select(columns), frame.path, frame.location, frame.header)
-
-
-def _read_parquet(path: Path) -> Frame:
-    import polars as pl
-
-    try:
-        schema = pl.read_parquet_schema(path)
-        check_columns(len(schema), str(path))
-        rows = pl.scan_parquet(path).select(pl.len()).collect().item()
-        # Even a column of nothing but zeros, which takes no room in the file, has 8 bytes a row.
-        check_growth(path, 8 * rows * len(schema), "Give features as an .npz file.")
-        data = pl.read_parquet(path)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(
-            f"Expected a Parquet file, got a damaged or different one ({path}): {reason}."
-        ) from None
-    return Frame(data, str(path), lambda row: f"{path}, row {row + 1}")
 
 
 def _read_text(path: Path, table: Table, guess: Callable[[list[list[str]]], bool | None]) -> Frame:
