@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from hgcn.data.sparse import has_sorted_rows, stored_values
+from hgcn.data.sparse import all_finite, has_sorted_rows, stored_values
 from hgcn.errors import GraphError
 from hgcn.names import PARTS
 
@@ -101,7 +101,7 @@ def _check_values(graph: Graph) -> None:
             f"{x.dtype}, {x.layout}, shape {list(x.shape)}",
         )
         _expect(
-            bool(stored_values(x).isfinite().all()), "`x` to be finite", "NaN or infinite values"
+            all_finite(stored_values(x)), "`x` to be finite", "NaN or infinite values"
         )
         _expect(
             has_sorted_rows(x),
@@ -127,7 +127,7 @@ def _check_values(graph: Graph) -> None:
         )
     if weight is not None:
         _expect(
-            bool((weight > 0).all() and weight.isfinite().all()),
+            all_finite(weight) and bool((weight > 0).all()),
             "`edge_weight` to be positive and finite",
             "other values",
         )

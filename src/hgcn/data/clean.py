@@ -62,7 +62,7 @@ def _merge(key: Ints, weight: Floats | None) -> tuple[Ints, Floats | None]:
     """Distinct keys in order, weights of equal ones summed."""
     if weight is None:
         return distinct(key), None
-    order = np.argsort(key)
+    order = np.argsort(key, kind="stable")  # so that sums are those of the list from its top
     key = key[order]
     first = np.flatnonzero(starts(key))
     if len(first) == len(key):

@@ -17,7 +17,9 @@ from torch import Tensor
 from hgcn.errors import DataError
 
 
-def csr_matrix(crow: Tensor, column: Tensor, values: Tensor, shape: Sequence[int]) -> Tensor:
+def csr_matrix(
+    crow: Tensor, column: Tensor, values: Tensor, shape: Sequence[int], *, checked: bool = True
+) -> Tensor:
     """A CSR tensor, without the warning of torch that its CSR layout is in beta.
 
     Args:
@@ -25,10 +27,12 @@ def csr_matrix(crow: Tensor, column: Tensor, values: Tensor, shape: Sequence[int
         column: the column of each entry.
         values: the value of each entry.
         shape: number of rows and of columns.
+        checked: whether torch looks for faults.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)
-        return torch.sparse_csr_tensor(crow, column, values, tuple(shape), check_invariants=True)
+        column = column.to(crow.dtype)
+        return torch.sparse_csr_tensor(crow, column, values, tuple(shape), check_invariants=checked)
 
 
 def is_csr(x: Tensor) -> bool:
@@ -39,6 +43,12 @@ def is_csr(x: Tensor) -> bool:
 def stored_values(x: Tensor) -> Tensor:
     """The values of a matrix: of a sparse one those that are stored, in one row."""
     return x.values() if is_csr(x) else x
+
+
+def all_finite(values: Tensor) -> bool:
+    """Whether no value is NaN or infinite; some rows are looked at at a time."""
+    rows = max(1, (1 << 22) // max(1, values[:1].numel()))
+    return all(bool(block.isfinite().all()) for block in values.split(rows))
 
 
 def with_values(x: Tensor, values: Tensor) -> Tensor:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -29,6 +30,8 @@ PARQUET = (".parquet", ".pq")
 TABLE_ENDINGS = (*SEPARATORS, *PARQUET)
 
 
+Guess = Callable[[list[list[str]]], bool | None]
+"""A function that tells from the first two records whether the first is a header."""
 SPARE_CELLS = 10_000_000
 """A row of n fields has n bytes or more; blank lines may ask for so many fields beyond that."""
 _NO_HEADER = " If the first line is no header, say so: Table(path, header=False)."
@@ -79,14 +82,23 @@ def is_table(path: Path) -> bool:
     return _ending(path) in TABLE_ENDINGS
 
 
-def read_table(
-    table: Table, guess: Callable[[list[list[str]]], bool | None], *, plain: bool = True
-) -> Frame:
+def read_table(table: Table, guess: Guess, *, plain: bool = True) -> Frame:
     """Read a file; ``guess`` tells from the first two records whether the first is a header.
 
     Columns of lists, records or bytes are refused, unless ``plain`` is False: then whoever uses a
     column checks it.
     """
+    path = table_path(table)
+    frame = _read_parquet(path) if is_parquet(path) else _read_text(path, table, guess)
+    check_rows(frame)
+    frame = _pick(frame, table.columns)
+    if plain:
+        check_types(frame, frame.data.columns)
+    return frame
+
+
+def table_path(table: Table) -> Path:
+    """The path of a table; refused if nothing there can be read as one."""
     path = Path(table.path)
     if path != STDIN:
         check_file(path)
@@ -95,14 +107,19 @@ def read_table(
             f"Expected a table ending in {', '.join(TABLE_ENDINGS)}, got {_ending(path)!r} "
             f"({path}). If it is text, say what separates its fields: Table(path, delimiter=...)."
         )
-    frame = _read_parquet(path) if _ending(path) in PARQUET else _read_text(path, table, guess)
+    return path
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether the ending is that of a Parquet file."""
+    return _ending(path) in PARQUET
+
+
+def check_rows(frame: Frame) -> None:
+    """Refuse a table without rows."""
     if not frame.data.height:
-        hint = "" if frame.header is None or _ending(path) in PARQUET else _NO_HEADER
+        hint = "" if frame.header is None or is_parquet(Path(frame.path)) else _NO_HEADER
         raise DataError(f"Expected rows below the header, got none ({frame.path}).{hint}")
-    frame = _pick(frame, table.columns)
-    if plain:
-        check_types(frame, frame.data.columns)
-    return frame
 
 
 def check_types(frame: Frame, names: Sequence[str]) -> None:
@@ -152,25 +169,82 @@ def _pick(frame: Frame, columns: Sequence[str] | None) -> Frame:
 def _read_parquet(path: Path) -> Frame:
     import polars as pl
 
-    try:
-        schema = pl.read_parquet_schema(path)
+    parquet_schema(path)
+    with parquet_faults(path):
+        data = pl.read_parquet(path)
+    return Frame(data, str(path), parquet_location(path))
+
+
+def parquet_schema(path: Path) -> tuple[pl.Schema, int]:
+    """The columns of a Parquet file and its number of rows; refuses what grows out of proportion."""
+    import polars as pl
+
+    with parquet_faults(path):
+        schema = pl.Schema(pl.read_parquet_schema(path))
         check_columns(len(schema), str(path))
         rows = pl.scan_parquet(path).select(pl.len()).collect().item()
         # Even a column of nothing but zeros, which takes no room in the file, has 8 bytes a row.
         check_growth(path, 8 * rows * len(schema), "Give features as an .npz file.")
-        data = pl.read_parquet(path)
+    return schema, rows
+
+
+@contextlib.contextmanager
+def parquet_faults(path: Path) -> Iterator[None]:
+    """Say plainly that a Parquet file is damaged."""
+    import polars as pl
+
+    try:
+        yield
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(
             f"Expected a Parquet file, got a damaged or different one ({path}): {reason}."
         ) from None
-    return Frame(data, str(path), lambda row: f"{path}, row {row + 1}")
 
 
-def _read_text(path: Path, table: Table, guess: Callable[[list[list[str]]], bool | None]) -> Frame:
-    import polars as pl
+def parquet_location(path: Path) -> Callable[[int], str]:
+    """The location of each row of a Parquet file."""
+    return lambda row: f"{path}, row {row + 1}"
 
+
+def _read_text(path: Path, table: Table, guess: Guess) -> Frame:
     data = read_bytes(path)
+    form = text_form(path, data, table, guess)
+    text = form.text(data)
+    below = 1 if form.header else 0
+    return Frame(
+        parse_text(text, form.names).slice(below),
+        form.name,
+        lambda row: f"{form.name}, line {text.line_of(row + below)}",
+        form.header,
+    )
+
+
+@dataclass(frozen=True)
+class TextForm:
+    """How the text of a table is read, as its first lines tell.
+
+    Attributes:
+        name: what errors call the file.
+        delimiter: the character between fields.
+        comment: what a line that is passed over begins with.
+        names: the names of the columns.
+        header: whether the first line has them; None if it may.
+    """
+
+    name: str
+    delimiter: str
+    comment: str | None
+    names: list[str]
+    header: bool | None
+
+    def text(self, data: bytes, first: int = 1) -> Text:
+        """Bytes of the file as text of this form; ``first`` is the number of their first line."""
+        return Text(self.name, data, self.delimiter, self.comment, first)
+
+
+def text_form(path: Path, data: bytes, table: Table, guess: Guess) -> TextForm:
+    """How a text is read; ``data`` has its first lines at least."""
     name = name_of(path)
     comment = "#" if _ending(path) in LOOSE else None
     text = Text(name, data, table.delimiter or ",", comment)
@@ -190,10 +264,17 @@ def _read_text(path: Path, table: Table, guess: Callable[[list[list[str]]], bool
         header = True if table.columns is not None else guess(top)
     check_columns(len(top[0]), name)
     names = _names(text.head(), top[0], header, table)
+    return TextForm(name, text.delimiter, text.comment, names, header)
+
+
+def parse_text(text: Text, names: Sequence[str]) -> pl.DataFrame:
+    """The records of a text as columns of text, the header among them; faults name their line."""
+    import polars as pl
+
     _check_cells(text, len(names))
     try:
         frame = pl.read_csv(
-            data.lstrip(b"\r\n"),
+            text.data.lstrip(b"\r\n"),
             has_header=False,
             separator=text.delimiter,
             comment_prefix=text.comment,
@@ -206,13 +287,7 @@ def _read_text(path: Path, table: Table, guess: Callable[[list[list[str]]], bool
     if frame.to_series(-1).null_count():
         filled = text.check_widths(len(names))[-frame.height :]
         frame = frame.filter(pl.Series(filled, dtype=pl.Boolean))
-    below = 1 if header else 0
-    return Frame(
-        frame.slice(below),
-        name,
-        lambda row: f"{name}, line {text.line_of(row + below)}",
-        header,
-    )
+    return frame
 
 
 def _check_cells(text: Text, width: int) -> None:
