@@ -37,7 +37,7 @@ def clean_edges(
         key, weight = _merge(key, None if weight is None else np.concatenate((weight, weight)))
     edge_index = torch.from_numpy(pairs_at(key, num_nodes))
     edge_weight = None if weight is None else torch.from_numpy(weight.astype(np.float32))
-    return edge_index, edge_weight, _notes(loops, rows - loops - left, edge_weight is not None)
+    return edge_index, edge_weight, cleaning_notes(loops, rows - loops - left, edge_weight is not None)
 
 
 def _reverse(key: Ints, num_nodes: int) -> Ints:
@@ -70,7 +70,8 @@ def _merge(key: Ints, weight: Floats | None) -> tuple[Ints, Floats | None]:
     return key[first], np.add.reduceat(weight[order], first)
 
 
-def _notes(loops: int, repeats: int, weighted: bool) -> tuple[str, ...]:
+def cleaning_notes(loops: int, repeats: int, weighted: bool) -> tuple[str, ...]:
+    """A note on what was left out of a list of edges, if something was."""
     done = []
     if loops:
         done.append(f"removed {count(loops, 'self-loop')}")

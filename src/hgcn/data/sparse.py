@@ -135,7 +135,7 @@ def append_columns(x: Tensor, more: Tensor) -> Tensor:
     return csr_matrix(crow, new_column, new_values, (rows, columns + width))
 
 
-def as_features(value: Any, path: str = "features") -> Tensor:
+def as_features(value: Any, path: str = "features", first: int = 0) -> Tensor:
     """A float32 matrix from a tensor, an array or a sparse matrix; sparse ones become CSR.
 
     Example:
@@ -145,6 +145,7 @@ def as_features(value: Any, path: str = "features") -> Tensor:
     Args:
         value: a tensor, anything that NumPy takes as an array, or a SciPy sparse matrix.
         path: name of the source, for errors.
+        first: the number of the first row, for errors.
     """
     if isinstance(value, Tensor) and value.layout != torch.strided:
         entries = value.detach().cpu().to_sparse(2).coalesce()
@@ -162,7 +163,7 @@ def as_features(value: Any, path: str = "features") -> Tensor:
     wrong = (~dense.isfinite()).nonzero()
     if len(wrong):
         row, column = wrong[0].tolist()
-        _refuse(dense[row, column].item(), row, column, path)
+        _refuse(dense[row, column].item(), first + row, column, path)
     return dense
 
 

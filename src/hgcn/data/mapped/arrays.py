@@ -65,20 +65,11 @@ class ArrayFile:
         if content.size:
             self._file.write(content.reshape(-1).view(np.uint8).data)
 
-    def close(self) -> None:
-        """Bring all to the disk."""
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-
     def __enter__(self) -> ArrayFile:
         return self
 
-    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is None:
-            self.close()
-        else:
-            self._file.close()
+    def __exit__(self, *error: Any) -> None:
+        self._file.close()
 
 
 def write_array(path: Path, array: NDArray[Any]) -> None:
@@ -102,14 +93,20 @@ class Growing:
         self._file.write(self.length, values)
         self.length += len(values)
 
-    def close(self) -> None:
-        """Write the length, and bring all to the disk."""
-        self._file.close()
-        ArrayFile(self._path, self._dtype, (self.length,)).close()
+    def __enter__(self) -> Growing:
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        with self._file:
+            pass
+        with ArrayFile(self._path, self._dtype, (self.length,)):
+            pass
 
 
 def describe(path: Path) -> dict[str, Any]:
-    """What the list of arrays says of a file: type, shape and checksum."""
+    """What the list of arrays says of a file, which is on the disk then: type, shape, checksum."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())
     array = np.load(path, mmap_mode="r", allow_pickle=False)
     return {"dtype": array.dtype.str, "shape": list(array.shape), "sha256": checksum(path)}
 

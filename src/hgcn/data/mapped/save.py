@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 import hgcn
+from hgcn.data.check import check_graph
 from hgcn.data.graph import FINGERPRINT, Graph
 from hgcn.data.mapped.arrays import describe, open_array, write_array
 from hgcn.data.mapped.columns import write_column
@@ -41,7 +42,7 @@ def write_graph(graph: Graph, folder: Path) -> dict[str, Any]:
     for name in ("y", "graph_ids", "split", "links", "columns"):
         fields[name] = getattr(graph, name)
     if not np.array_equal(graph.ids, np.arange(graph.num_nodes)):
-        fields["ids"] = graph.ids
+        write_array(folder / "ids.npy", _array(graph.ids))
     if graph.x is not None:
         fields["num_features"] = write_features(folder, graph.x)
     if graph.table is not None:
@@ -80,7 +81,7 @@ def write_fields(folder: Path, fields: Mapping[str, Any]) -> dict[str, Any]:
     """Write the fields that have a value for each node or pair; returns their description."""
     about: dict[str, Any] = {name: fields.get(name) for name in (*PLAIN, "table", "num_features")}
     about["directed"], about["notes"] = bool(about["directed"]), list(about["notes"] or ())
-    for name in ("y", "graph_ids", "ids"):
+    for name in ("y", "graph_ids"):
         if fields.get(name) is not None:
             write_array(folder / f"{name}.npy", _array(fields[name]))
     for name in ("split", "links"):
@@ -105,6 +106,7 @@ def describe_graph(folder: Path, about: dict[str, Any], made_from: str) -> dict[
     arrays = {name: open_array(folder / name, what) for name, what in about["arrays"].items()}
     graph = graph_of({**about, "num_edges": 0}, arrays)
     del graph.__dict__["num_edges"]
+    check_graph(graph)
     about["num_edges"] = graph.num_edges
     about["fingerprint_version"], about["fingerprint"] = FINGERPRINT, graph.fingerprint()
     return about

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from hgcn.data.reading.bounds import (
     STDIN,
@@ -91,7 +91,7 @@ def read_table(table: Table, guess: Guess, *, plain: bool = True) -> Frame:
     path = table_path(table)
     frame = _read_parquet(path) if is_parquet(path) else _read_text(path, table, guess)
     check_rows(frame)
-    frame = _pick(frame, table.columns)
+    frame = pick_columns(frame, table.columns)
     if plain:
         check_types(frame, frame.data.columns)
     return frame
@@ -128,26 +128,37 @@ def check_types(frame: Frame, names: Sequence[str]) -> None:
 
     for name in names:
         column = frame.data.get_column(name)
-        if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
-            raise DataError(
-                f"Expected a number, a text or a date in each cell of the column {name!r}, got "
-                f"{column.dtype} ({frame.path}). Leave the column out, or make several plain ones "
-                "of it."
-            )
+        check_type(name, column.dtype, frame.path)
         if column.dtype == pl.String:
-            _check_lengths(column, frame)
+            lengths = column.str.len_bytes()
+            longest = int(lengths.max() or 0)  # type: ignore[arg-type]
+            if too_long(longest, len(column), int(lengths.sum())):
+                refuse_length(name, longest, frame.location(lengths.arg_max() or 0))
 
 
-def _check_lengths(column: pl.Series, frame: Frame) -> None:
-    """Refuse a column in which one text is so long that all of them would take too much memory."""
-    lengths = column.str.len_bytes()
-    longest = int(lengths.max() or 0)  # type: ignore[arg-type]
-    # An array of text has room for the longest one, with 4 bytes for each letter, in every row.
-    if 4 * longest * len(column) > most_unpacked(int(lengths.sum())):
+def check_type(name: str, dtype: pl.DataType, path: str) -> None:
+    """Refuse a type whose values are neither numbers nor text nor dates."""
+    import polars as pl
+
+    if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
         raise DataError(
-            f"Expected short texts in the column {column.name!r}, got one of {longest:,} bytes "
-            f"({frame.location(lengths.arg_max() or 0)}). Leave the column out, or shorten it."
+            f"Expected a number, a text or a date in each cell of the column {name!r}, got "
+            f"{dtype} ({path}). Leave the column out, or make several plain ones of it."
         )
+
+
+def too_long(longest: int, rows: int, total: int) -> bool:
+    """Whether one text of a column is so long that all of them would take too much memory."""
+    # An array of text has room for the longest one, with 4 bytes for each letter, in every row.
+    return 4 * longest * rows > most_unpacked(total)
+
+
+def refuse_length(name: str, longest: int, where: str) -> NoReturn:
+    """Raise the error for a text that is too long."""
+    raise DataError(
+        f"Expected short texts in the column {name!r}, got one of {longest:,} bytes "
+        f"({where}). Leave the column out, or shorten it."
+    )
 
 
 def _ending(path: Path) -> str:
@@ -157,7 +168,8 @@ def _ending(path: Path) -> str:
     return Path(name).suffix
 
 
-def _pick(frame: Frame, columns: Sequence[str] | None) -> Frame:
+def pick_columns(frame: Frame, columns: Sequence[str] | None) -> Frame:
+    """A table with the columns asked for; all if None."""
     for name in columns or ():
         if name not in frame.data.columns:
             raise DataError(one_of("columns", name, frame.data.columns) + f" ({frame.path})")
