@@ -57,6 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     # Read when torch starts. Threads that wait by spinning make a busy machine many times slower.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    # A backtrace of compiled Rust takes memory: without any left, it waits for itself for ever.
+    if not os.environ.get("HGCN_TRACEBACK"):
+        os.environ["RUST_BACKTRACE"] = "0"
     if not _has_streams():
         return FAILED
     try:

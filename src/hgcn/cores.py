@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import mmap
 import multiprocessing
 import os
 import signal
@@ -18,6 +19,21 @@ def count_cores() -> int:
     if hasattr(os, "sched_getaffinity"):  # Linux, where a process may be kept to some of them
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+SPARE = 256 << 20
+"""Bytes of memory that polars, with its threads, may need before it reads anything."""
+
+
+def check_spare() -> None:
+    """Raise MemoryError if next to no memory is left.
+
+    Without it polars ends the process, or waits without end for threads that it could not start.
+    """
+    try:
+        mmap.mmap(-1, SPARE).close()
+    except OSError as error:
+        raise MemoryError("There is next to no memory left.") from error
 
 
 @contextlib.contextmanager

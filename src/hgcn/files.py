@@ -90,14 +90,15 @@ def _umask() -> int:
     return mask
 
 
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write a file at once.
+def write_bytes(path: Path, *pieces: bytes | memoryview) -> None:
+    """Write a file at once, of one piece or several.
 
     The output of other packages is put together in memory first: each of them has an error of its
     own for a full disk.
     """
-    with replacing(path) as temporary:
-        temporary.write_bytes(content)
+    with replacing(path) as temporary, temporary.open("wb") as file:
+        for piece in pieces:
+            file.write(piece)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -111,13 +112,15 @@ def write_json(path: Path, content: Any) -> None:
 
 
 def write_table(path: Path, table: pl.DataFrame) -> None:
-    """Write a table at once: as CSV if the ending says so, else as Parquet."""
+    """Write a table at once: as CSV if the ending says so, else as Parquet with checksums."""
     if path.suffix.lower() == ".csv":
         write_text(path, table.write_csv())
     else:
+        import pyarrow.parquet as pq
+
         buffer = io.BytesIO()
-        table.write_parquet(buffer)
-        write_bytes(path, buffer.getvalue())
+        pq.write_table(table.to_arrow(), buffer, compression="zstd", write_page_checksum=True)
+        write_bytes(path, buffer.getbuffer())
 
 
 def exists(path: Path) -> bool:

@@ -182,12 +182,12 @@ def test_a_full_disk_at_a_checkpoint_keeps_the_one_before(tmp_path, monkeypatch)
     graph, write = tree(), files.write_bytes
     written = []
 
-    def fills_up(path, content):
+    def fills_up(path, *pieces):
         if path.name == "resume.safetensors":
             written.append(path)
             if len(written) > 4:  # the first one is of the beginning
                 raise RunError("No space left on device.")
-        write(path, content)
+        write(path, *pieces)
 
     monkeypatch.setattr(files, "write_bytes", fills_up)
     with pytest.raises(RunError, match="No space left"):

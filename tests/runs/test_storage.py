@@ -6,6 +6,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+import safetensors.torch
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -59,7 +60,18 @@ def test_tensors_that_share_memory_are_stored_each(tmp_path):
     assert equal(trees.read_tree(tmp_path / "t"), tree)
 
 
-def full_disk(*_):
+@pytest.mark.parametrize("dtype", trees.DTYPES, ids=str)
+def test_other_programs_read_a_tree_as_safetensors(dtype, tmp_path):
+    numbers = torch.arange(6).to(dtype)
+    tree = {"b": numbers[1:4], "a": numbers.reshape(2, 3).t(), "c": numbers[1], "d": numbers[:0],
+            "x": torch.ones(3, dtype=torch.bool), "y": torch.zeros(1, dtype=torch.float64)}  # fmt: skip
+    trees.write_tree(tmp_path / "t", tree, sealed=True)
+    found = safetensors.torch.load_file(tmp_path / "t")
+    assert equal({name: found[f"/{name}"] for name in tree}, tree)
+    assert equal(trees.read_tree(tmp_path / "t", sealed=True), tree)
+
+
+def full_disk(*_, **__):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
@@ -72,7 +84,7 @@ WRITERS = {
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-@pytest.mark.parametrize("place", ["os.fsync", "pathlib.Path.write_bytes", "pathlib.Path.replace"])
+@pytest.mark.parametrize("place", ["os.fsync", "pathlib.Path.open", "pathlib.Path.replace"])
 def test_a_full_disk_leaves_the_old_file_and_nothing_else(writer, place, tmp_path, monkeypatch):
     path = tmp_path / "file"
     path.write_text("old")

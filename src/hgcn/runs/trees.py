@@ -13,6 +13,13 @@ from torch import Tensor
 from hgcn import files
 from hgcn.errors import RunError
 
+DTYPES = {
+    torch.float64: "F64", torch.float32: "F32", torch.float16: "F16", torch.bfloat16: "BF16",
+    torch.int64: "I64", torch.int32: "I32", torch.int16: "I16", torch.int8: "I8",
+    torch.uint8: "U8", torch.bool: "BOOL",
+}  # fmt: skip
+"""What safetensors calls each type of numbers."""
+
 
 def write_tree(path: Path, tree: Any, *, sealed: bool = False) -> None:
     """Store dictionaries and lists of tensors, numbers and strings in one safetensors file.
@@ -20,14 +27,33 @@ def write_tree(path: Path, tree: Any, *, sealed: bool = False) -> None:
     The tensors are the file's tensors; the rest is JSON in its header. A sealed file has a checksum
     of its content in the header, too.
     """
-    from safetensors.torch import save
-
     tensors: dict[str, Tensor] = {}
     outline = json.dumps(_outline(tree, "", tensors))
     metadata = {"tree": outline}
     if sealed:
         metadata["sha256"] = _checksum(outline, tensors)
-    files.write_bytes(path, save(tensors, metadata=metadata))
+    _write_safetensors(path, tensors, metadata)
+
+
+def _write_safetensors(path: Path, tensors: dict[str, Tensor], metadata: dict[str, str]) -> None:
+    """Write tensors as safetensors, one after the other.
+
+    The package itself puts the whole file together in memory, and may wait without end if that does
+    not suffice.
+    """
+    header: dict[str, Any] = {"__metadata__": metadata}
+    # Those of large numbers first, so that each tensor begins at a multiple of its numbers' size.
+    names = sorted(tensors, key=lambda name: (-tensors[name].element_size(), name))
+    end = 0
+    for name in names:
+        value = tensors[name]
+        begin, end = end, end + value.nbytes
+        about = {"dtype": DTYPES[value.dtype], "shape": list(value.shape)}
+        header[name] = {**about, "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    size = len(text).to_bytes(8, "little")
+    files.write_bytes(path, size, text, *(_raw(tensors[name]) for name in names))
 
 
 def read_tree(path: Path, *, sealed: bool = False) -> Any:
@@ -56,14 +82,18 @@ def _checksum(outline: str, tensors: dict[str, Tensor]) -> str:
     for name in sorted(tensors):
         value = tensors[name]
         digest.update(f"{name}{value.dtype}{list(value.shape)}".encode())
-        digest.update(value.contiguous().view(-1).view(torch.uint8).numpy().tobytes())
+        digest.update(_raw(value))
     return digest.hexdigest()
+
+
+def _raw(value: Tensor) -> memoryview:
+    """The bytes of a tensor, where they are."""
+    return memoryview(value.contiguous().view(-1).view(torch.uint8).numpy())
 
 
 def _outline(tree: Any, name: str, tensors: dict[str, Tensor]) -> Any:
     if isinstance(tree, Tensor):
-        # A copy: safetensors refuses tensors that share memory.
-        tensors[name] = tree.detach().cpu().contiguous().clone()
+        tensors[name] = tree.detach().cpu().contiguous()
         return {"tensor": name}
     if isinstance(tree, dict):
         # Keys of an optimiser's state are numbers, which JSON has not.

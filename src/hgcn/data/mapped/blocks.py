@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple
 from hgcn.data.mapped.journal import Journal
 from hgcn.data.reading.bounds import MOST_LINE, check_lines, most_unpacked, refuse_growth
 from hgcn.data.reading.lines import GZIP, clean_lines, without_mark
+from hgcn.data.reading.parquet import ParquetRows
 from hgcn.data.reading.tables import (
     Frame,
     Guess,
@@ -27,9 +28,7 @@ from hgcn.data.reading.tables import (
     TextForm,
     check_rows,
     is_parquet,
-    parquet_faults,
     parquet_location,
-    parquet_schema,
     parse_text,
     pick_columns,
     table_path,
@@ -109,17 +108,9 @@ def open_blocks(table: Table, guess: Guess, journal: Journal, stem: str) -> Fram
 
 
 def _open_parquet(path: Path) -> Frame:
-    import polars as pl
-
-    schema, rows = parquet_schema(path)
-    sizes = [min(BLOCK_ROWS, rows - start) for start in range(0, rows, BLOCK_ROWS)]
-
-    def read(block: int, names: Sequence[str]) -> pl.DataFrame:
-        with parquet_faults(path):
-            lazy = pl.scan_parquet(path).select(names)
-            return lazy.slice(block * BLOCK_ROWS, sizes[block]).collect()
-
-    return Frame(Blocks(schema, sizes, read), str(path), parquet_location(path))  # type: ignore[arg-type]
+    file = ParquetRows(path, BLOCK_ROWS)
+    blocks = Blocks(file.schema, file.sizes, file.read)
+    return Frame(blocks, str(path), parquet_location(path))  # type: ignore[arg-type]
 
 
 def _open_text(path: Path, table: Table, guess: Guess, journal: Journal, stem: str) -> Frame:

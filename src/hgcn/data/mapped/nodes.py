@@ -149,7 +149,8 @@ class NodeWriter:
 
         def write(piece: slice) -> None:
             with ArrayFile(self.folder / "x.npy", np.float32, value.shape) as file:
-                file.write(piece.start, as_features(value[piece], path, piece.start).numpy())
+                rows = np.array(value[piece])  # torch warns of what it cannot write to
+                file.write(piece.start, as_features(rows, path, piece.start).numpy())
 
         for piece in pieces(len(value), step):
             self.journal.step(f"rows {piece.start}", lambda piece=piece: write(piece))

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
+from hgcn.cores import check_spare
 from hgcn.data.reading.bounds import (
     STDIN,
     check_columns,
     check_file,
-    check_growth,
     most_unpacked,
 )
 from hgcn.data.reading.lines import DELIMITERS, Text, name_of, read_bytes
+from hgcn.data.reading.parquet import read_parquet
 from hgcn.errors import DataError
 from hgcn.text import one_of
 
@@ -89,7 +89,10 @@ def read_table(table: Table, guess: Guess, *, plain: bool = True) -> Frame:
     column checks it.
     """
     path = table_path(table)
-    frame = _read_parquet(path) if is_parquet(path) else _read_text(path, table, guess)
+    if is_parquet(path):
+        frame = Frame(read_parquet(path), str(path), parquet_location(path))
+    else:
+        frame = _read_text(path, table, guess)
     check_rows(frame)
     frame = pick_columns(frame, table.columns)
     if plain:
@@ -100,6 +103,7 @@ def read_table(table: Table, guess: Guess, *, plain: bool = True) -> Frame:
 def table_path(table: Table) -> Path:
     """The path of a table; refused if nothing there can be read as one."""
     path = Path(table.path)
+    check_spare()
     if path != STDIN:
         check_file(path)
     if _ending(path) not in TABLE_ENDINGS and table.delimiter is None:
@@ -176,42 +180,6 @@ def pick_columns(frame: Frame, columns: Sequence[str] | None) -> Frame:
     if columns is None:
         return frame
     return Frame(frame.data.select(columns), frame.path, frame.location, frame.header)
-
-
-def _read_parquet(path: Path) -> Frame:
-    import polars as pl
-
-    parquet_schema(path)
-    with parquet_faults(path):
-        data = pl.read_parquet(path)
-    return Frame(data, str(path), parquet_location(path))
-
-
-def parquet_schema(path: Path) -> tuple[pl.Schema, int]:
-    """The columns of a Parquet file and its number of rows; refuses what grows out of proportion."""
-    import polars as pl
-
-    with parquet_faults(path):
-        schema = pl.Schema(pl.read_parquet_schema(path))
-        check_columns(len(schema), str(path))
-        rows = pl.scan_parquet(path).select(pl.len()).collect().item()
-        # Even a column of nothing but zeros, which takes no room in the file, has 8 bytes a row.
-        check_growth(path, 8 * rows * len(schema), "Give features as an .npz file.")
-    return schema, rows
-
-
-@contextlib.contextmanager
-def parquet_faults(path: Path) -> Iterator[None]:
-    """Say plainly that a Parquet file is damaged."""
-    import polars as pl
-
-    try:
-        yield
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
-        reason = (str(error).splitlines() or [type(error).__name__])[0]
-        raise DataError(
-            f"Expected a Parquet file, got a damaged or different one ({path}): {reason}."
-        ) from None
 
 
 def parquet_location(path: Path) -> Callable[[int], str]:
