@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 
 from hgcn.data.check import check_graph
+from hgcn.data.mapped.arrays import forget
 from hgcn.data.neighbours import Neighbours, neighbours
 from hgcn.data.pairs import distinct, keys, pairs_at
 from hgcn.data.pyg import NAMED, fields_of_pyg
@@ -165,6 +166,15 @@ class Graph:
         source, target = self.edge_index.numpy()
         return neighbours(source, target, self.num_nodes)
 
+    def release(self) -> None:
+        """Give back the memory that parts of a mapped graph take, which are read again as needed.
+
+        The system does so by itself when memory is short; until then it counts as that of every
+        process that has read them.
+        """
+        for array in self.__dict__.get("_mapped", ()):
+            forget(array)
+
     def tensors(self) -> list[Tensor]:
         """The tensors that a network reads: features, edges and weights of edges."""
         found = [self.x, self.edge_index, self.edge_weight]
@@ -276,6 +286,7 @@ class Graph:
             digest.update(f"{name}:".encode())
             for piece in _content(value) if isinstance(value, Tensor) else value:
                 digest.update(piece)
+                self.release()
         return digest.hexdigest()
 
     def to_pyg(self) -> Data:
@@ -343,7 +354,9 @@ def _content(tensor: Tensor) -> Iterator[Any]:
     dtype = np.dtype(np.int64) if short else array.dtype
     yield f"{dtype.str}{array.shape}".encode()
     if not short and array.flags.c_contiguous:
-        yield array.ravel().view(np.uint8).data
+        content = array.reshape(-1).view(np.uint8)
+        for start in range(0, len(content), 256 * BLOCK):
+            yield content[start : start + 256 * BLOCK].data
         return
     for row in array if array.ndim == 2 and len(array) == 2 else [array]:
         step = max(1, BLOCK // max(1, math.prod(row.shape[1:])))

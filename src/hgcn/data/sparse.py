@@ -7,7 +7,7 @@ matrix rise, so no entry is there twice.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -45,10 +45,19 @@ def stored_values(x: Tensor) -> Tensor:
     return x.values() if is_csr(x) else x
 
 
-def all_finite(values: Tensor) -> bool:
-    """Whether no value is NaN or infinite; some rows are looked at at a time."""
-    rows = max(1, (1 << 22) // max(1, values[:1].numel()))
-    return all(bool(block.isfinite().all()) for block in values.split(rows))
+def all_finite(values: Tensor, then: Callable[[], None] | None = None) -> bool:
+    """Whether no value is NaN or infinite; some rows are looked at at a time.
+
+    Args:
+        values: the values.
+        then: called after each of these blocks of rows.
+    """
+    for block in values.split(max(1, (1 << 24) // max(1, values[:1].numel()))):
+        if not bool(block.isfinite().all()):
+            return False
+        if then is not None:
+            then()
+    return True
 
 
 def with_values(x: Tensor, values: Tensor) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import mmap
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -145,6 +146,13 @@ def open_array(path: Path, about: Any) -> NDArray[Any]:
         f"Expected {said} in {path}, but {reason}. The folder is damaged or was copied in part: "
         "convert the source again."
     )
+
+
+def forget(array: NDArray[Any]) -> None:
+    """Give back the memory that the pages of a mapped array take; they stay on the disk."""
+    mapped = getattr(array, "_mmap", None)
+    if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def as_tensor(array: NDArray[Any]) -> Tensor:

@@ -173,7 +173,7 @@ class Streamed:
         for path in paths:
             path = path.path if isinstance(path, Table) else path
             if isinstance(path, str | Path) and files.exists(Path(path)):
-                place = Path(path).resolve()
+                place = Path(path)
                 inside = sorted(place.iterdir()) if place.is_dir() else [place]
                 stamps += [(str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in inside]
         return _digest([stamps, repr(self)])

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hgcn.data.clean import cleaning_notes
-from hgcn.data.mapped.arrays import ArrayFile, pieces
+from hgcn.data.mapped.arrays import ArrayFile, forget, pieces
 from hgcn.data.mapped.journal import Journal
 from hgcn.data.mapped.sorting import RANGE, Keys, Runs, in_order, write_run
 from hgcn.data.neighbours import short
@@ -136,10 +136,11 @@ class EdgeSorter:
                 file.write(start, weight)
 
     def _write_starts(self) -> None:
-        source, _ = np.load(self.folder / "edge_index.npy", mmap_mode="r")
+        edges = np.load(self.folder / "edge_index.npy", mmap_mode="r")
         counts = Counts(self.num_nodes)
-        for piece in pieces(len(source), RANGE):
-            counts.add(source[piece])
+        for piece in pieces(edges.shape[1], RANGE):
+            counts.add(edges[0, piece])
+            forget(edges)
         counts.write(self.folder / "out-start.npy")
 
     def _write_incoming(self) -> None:
@@ -153,6 +154,7 @@ class EdgeSorter:
             key = keys((target, source), n).view(np.uint64)
             at = np.arange(parts[k].start, parts[k].stop)
             write_run(journal.folder, f"turned-{k}", *in_order(key, at))
+            forget(edges)
 
         for k in range(len(parts)):
             journal.step(f"turn {k}", lambda k=k: sort(k))
@@ -175,6 +177,7 @@ class EdgeSorter:
             counts = Counts(n)
             for part in parts:
                 counts.add(edges[1, part])
+                forget(edges)
             counts.write(self.folder / "in-start.npy")
 
         journal.step("turned starts", write_starts)

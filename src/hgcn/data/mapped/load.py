@@ -152,6 +152,7 @@ def graph_of(about: Mapping[str, Any], arrays: Arrays, origin: Any = None) -> Gr
     known["incoming"] = known["outgoing"] if both else _neighbours("in", arrays, n, num_edges)
     if about.get("fingerprint_version") == FINGERPRINT:
         known["_fingerprint"] = str(about["fingerprint"])
+    known["_mapped"] = tuple(arrays.values())
     if origin is not None:
         known["_origin"] = origin
     return Graph.trusted(values, known)

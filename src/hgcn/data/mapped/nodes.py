@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from hgcn.data.encoding import Encoding
-from hgcn.data.mapped.arrays import ArrayFile, Growing, open_array, pieces, write_array
+from hgcn.data.mapped.arrays import ArrayFile, Growing, forget, open_array, pieces, write_array
 from hgcn.data.mapped.blocks import open_blocks
 from hgcn.data.mapped.columns import MappedColumns, write_column
 from hgcn.data.mapped.journal import Journal
@@ -151,6 +151,7 @@ class NodeWriter:
             with ArrayFile(self.folder / "x.npy", np.float32, value.shape) as file:
                 rows = np.array(value[piece])  # torch warns of what it cannot write to
                 file.write(piece.start, as_features(rows, path, piece.start).numpy())
+            forget(value)
 
         for piece in pieces(len(value), step):
             self.journal.step(f"rows {piece.start}", lambda piece=piece: write(piece))
@@ -206,9 +207,12 @@ class NodeWriter:
         import polars as pl
 
         width, total = len(encoding.names), len(table)
+        arrays = tuple(table.source.arrays.values())  # type: ignore[union-attr]
 
         def rows(piece: slice) -> Any:
             block = table.rows(piece)
+            for array in arrays:
+                forget(array)
             # How numbers are written as words depends on all of them, not on those of a block.
             cast = [pl.col(name).cast(getattr(pl, kind)) for name, kind in words.items()]
             return encoding(replace(block, source=block.data.with_columns(cast)))
