@@ -4,8 +4,8 @@
     python benchmarks/convert.py --rows 10000000 --kind names --features 64
     python benchmarks/convert.py --rows 1000000 --kind csv --folder /data
 
-A Parquet file (or CSV) of random edges is made, ten to a node, then converted by a process of its own.
-The peak of its memory counts everything: imports, and pages of files that it maps. Memory of its
+A Parquet file (or CSV) of random edges is made, ten to a node, then converted by a process of its
+own. The peak of its memory counts everything: imports, and pages of files that it maps. Memory of its
 own is what other processes cannot share and the system cannot give away.
 """
 
@@ -105,7 +105,9 @@ def main() -> None:
         size = sum(path.stat().st_size for path in (folder / "graph").iterdir())
         print(f"    {size / 1e9:.2f} GB of arrays")
         measure("load", [sys.executable, "-c", LOAD, str(folder / "graph")])
-        measure("check", [sys.executable, "-m", "hgcn", "convert", "--check", str(folder / "graph")])
+        measure(
+            "check", [sys.executable, "-m", "hgcn", "convert", "--check", str(folder / "graph")]
+        )
 
 
 if __name__ == "__main__":

@@ -18,9 +18,7 @@ FEW = 4
 """So many choices of a setting are shown beside its flag, more of them in its help."""
 
 
-def add_settings(
-    parser: argparse.ArgumentParser, only: Collection[str] | None = None
-) -> None:
+def add_settings(parser: argparse.ArgumentParser, only: Collection[str] | None = None) -> None:
     """Add a flag for each setting, or for some, in groups."""
     groups: dict[str, Any] = {}
     for setting in fields(Config):

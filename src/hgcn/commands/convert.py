@@ -32,9 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare arguments."""
     parser.epilog = EXAMPLES
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument(
-        "source", metavar="SOURCE", help="name of a data set, edge list or folder"
-    )
+    parser.add_argument("source", metavar="SOURCE", help="name of a data set, edge list or folder")
     parser.add_argument("-o", "--out", metavar="FOLDER", help="folder to make")
     parser.add_argument(
         "--check", action="store_true", help="look for damage in a folder made before, SOURCE"

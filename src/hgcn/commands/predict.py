@@ -106,5 +106,7 @@ def _link_blocks(
     from hgcn.inference.trained import row_blocks
 
     for rows in list(row_blocks(len(probability))) or [slice(0, 0)]:
-        source, target = (pl.Series(graph.ids[end].tolist(), strict=False) for end in pairs[:, rows])
+        source, target = (
+            pl.Series(graph.ids[end].tolist(), strict=False) for end in pairs[:, rows]
+        )
         yield pl.DataFrame({"source": source, "target": target, "probability": probability[rows]})

@@ -89,7 +89,7 @@ def check_graph(graph: Graph) -> None:
 def _range(graph: Graph) -> tuple[int, int]:
     """The smallest and the largest node of the edges; some edges are looked at at a time."""
     low, high = [], []
-    for block in graph.edge_index.split(1 << 24, dim=1):
+    for block in torch.split(graph.edge_index, 1 << 24, dim=1):
         least, most = block.aminmax()
         low.append(int(least))
         high.append(int(most))

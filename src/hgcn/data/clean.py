@@ -37,7 +37,11 @@ def clean_edges(
         key, weight = _merge(key, None if weight is None else np.concatenate((weight, weight)))
     edge_index = torch.from_numpy(pairs_at(key, num_nodes))
     edge_weight = None if weight is None else torch.from_numpy(weight.astype(np.float32))
-    return edge_index, edge_weight, cleaning_notes(loops, rows - loops - left, edge_weight is not None)
+    return (
+        edge_index,
+        edge_weight,
+        cleaning_notes(loops, rows - loops - left, edge_weight is not None),
+    )
 
 
 def _reverse(key: Ints, num_nodes: int) -> Ints:

@@ -52,7 +52,8 @@ def all_finite(values: Tensor, then: Callable[[], None] | None = None) -> bool:
         values: the values.
         then: called after each of these blocks of rows.
     """
-    for block in values.split(max(1, (1 << 24) // max(1, values[:1].numel()))):
+    rows = max(1, (1 << 24) // max(1, values[:1].numel()))
+    for block in torch.split(values, rows):
         if not bool(block.isfinite().all()):
             return False
         if then is not None:

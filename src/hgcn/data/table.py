@@ -57,13 +57,14 @@ class FeatureTable:
     @property
     def data(self) -> pl.DataFrame:
         """All columns, in memory."""
-        stored = isinstance(self.source, StoredColumns)
-        return self.source.rows(None) if stored else self.source  # type: ignore[union-attr,return-value]
+        return self.source.rows(None) if isinstance(self.source, StoredColumns) else self.source
 
     def rows(self, at: np.ndarray | slice) -> FeatureTable:
         """Some rows, in the order given; of columns on the disk no others are read."""
-        stored = isinstance(self.source, StoredColumns)
-        return replace(self, source=self.source.rows(at) if stored else self.source[at])  # type: ignore[union-attr,index]
+        stored = self.source
+        return replace(
+            self, source=stored.rows(at) if isinstance(stored, StoredColumns) else stored[at]
+        )
 
     def content(self, block: int) -> Iterator[bytes]:
         """The table as text, some rows at a time: equal for equal tables, wherever they are."""

@@ -159,9 +159,7 @@ class Run(Trained):
         """Embeddings with ids, as a table; ``only_new`` leaves out the nodes of the run's graph."""
         import polars as pl
 
-        return pl.concat(
-            self.embedding_blocks(graph, coordinates=coordinates, only_new=only_new)
-        )
+        return pl.concat(self.embedding_blocks(graph, coordinates=coordinates, only_new=only_new))
 
     def embedding_blocks(
         self, graph: Any = None, *, coordinates: str = "normal", only_new: bool = False

@@ -228,4 +228,3 @@ class Task(ABC):
     def prediction_blocks(cls, trained: Trained, graph: Graph) -> Iterator[pl.DataFrame]:
         """The table of predictions, some rows at a time."""
         yield cls.predict(trained, graph)
-

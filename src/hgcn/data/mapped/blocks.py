@@ -102,7 +102,9 @@ def open_blocks(table: Table, guess: Guess, journal: Journal, stem: str) -> Fram
         stem: how the names of these files begin.
     """
     path = table_path(table)
-    frame = _open_parquet(path) if is_parquet(path) else _open_text(path, table, guess, journal, stem)
+    frame = (
+        _open_parquet(path) if is_parquet(path) else _open_text(path, table, guess, journal, stem)
+    )
     check_rows(frame)
     return pick_columns(frame, table.columns)
 
@@ -117,7 +119,7 @@ def _open_text(path: Path, table: Table, guess: Guess, journal: Journal, stem: s
     import polars as pl
 
     folder = journal.folder
-    found = journal.step(f"{stem} form", lambda: _form(path, table, guess))
+    found = journal.step(f"{stem} form", _form, path, table, guess)
     form = TextForm(**found)
     done: list[dict[str, int]] = []
     texts: Iterator[TextBlock] | None = None

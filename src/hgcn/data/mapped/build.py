@@ -7,15 +7,15 @@ import json
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from hgcn import files
-from hgcn.data.loading import load
 from hgcn.data.datasets.table import DATASETS
+from hgcn.data.graph import Graph
+from hgcn.data.loading import load
 from hgcn.data.mapped import blocks, sorting
 from hgcn.data.mapped.arrays import told
 from hgcn.data.mapped.blocks import open_blocks
@@ -28,7 +28,7 @@ from hgcn.data.mapped.save import describe_graph, write_fields, write_graph
 from hgcn.data.pairs import Ints
 from hgcn.data.reading.assemble import Given, check_groups, open_nodes, refuse_crossing
 from hgcn.data.reading.edges import Edges, edge_columns, is_edge_header, read_weights
-from hgcn.data.reading.folder import folder_given, json_split_fields
+from hgcn.data.reading.folder import OF_NODES, folder_given, json_split_fields
 from hgcn.data.reading.ids import as_array
 from hgcn.data.reading.nodes import number_nodes
 from hgcn.data.reading.source import column_names
@@ -45,7 +45,7 @@ BUILDING, LOCK = ".building", ".lock"
 def convert(
     source: Any, out: str | Path, *, tell: Callable[[str], None] | None = None, **options: Any
 ) -> Path:
-    """Write the graph of a source as a folder of arrays, which :func:`hgcn.load` maps.
+    r"""Write the graph of a source as a folder of arrays, which :func:`hgcn.load` maps.
 
     Edge lists and tables of nodes, in text or Parquet, may be larger than memory; other sources are
     loaded first. If it is interrupted, the same call goes on where it stopped.
@@ -54,7 +54,7 @@ def convert(
         >>> import hgcn, pathlib, tempfile
         >>> folder = tempfile.TemporaryDirectory()
         >>> edges = pathlib.Path(folder.name) / "friends.csv"
-        >>> _ = edges.write_text("source,target\\nann,bob\\nbob,cem\\n")
+        >>> _ = edges.write_text("source,target\nann,bob\nbob,cem\n")
         >>> hgcn.load(convert(edges, pathlib.Path(folder.name) / "graph"))
         Graph('friends': 3 nodes, 2 edges)
         >>> folder.cleanup()
@@ -74,14 +74,8 @@ def convert(
     busy = DataError(f"Another process is writing to {out}. Wait for it, or choose another folder.")
     with told(out), locked_or(out / LOCK, busy):
         try:
-            streamed = _streamed(source, options)
-            if streamed is None:
-                graph = load(source, **options)
-                made_from = _digest([graph.fingerprint(), graph.name, graph.notes])
-                write = lambda journal, folder: write_graph(graph, folder)  # noqa: E731
-            else:
-                made_from, write = streamed.digest(), streamed.write
-            _build(out, made_from, write, tell)
+            made = _streamed(source, options) or _InMemory(load(source, **options))
+            _build(out, made, tell)
         finally:
             (out / LOCK).unlink(missing_ok=True)
     return out
@@ -101,22 +95,24 @@ def _check_out(out: Path) -> None:
         )
 
 
-def _build(out: Path, made_from: str, write: Callable[..., Any], tell: Any) -> None:
-    building = out / BUILDING
+def _build(out: Path, made: Streamed | _InMemory, tell: Callable[[str], None] | None) -> None:
+    building, made_from = out / BUILDING, made.digest()
     if is_mapped(out):
-        if read_about(out).get("made_from") != made_from:
+        written = (out / ABOUT).stat().st_mtime_ns
+        newer = any(changed > written for changed in made.changes())
+        if newer or read_about(out).get("made_from") != made_from:
             raise DataError(
                 f"Expected a new folder for the graph, but {out} holds another one, or one of a "
                 "source that has changed since. Remove it, or choose another folder."
             )
         shutil.rmtree(building, ignore_errors=True)
         return
-    journal = Journal(building, made_from, tell)
+    journal = Journal(building, _digest([made_from, made.changes()]), tell)
     arrays = building / "arrays"
     arrays.mkdir(exist_ok=True)
 
     def describe() -> dict[str, Any]:
-        about = journal.step("nodes and edges", lambda: write(journal, arrays))
+        about = journal.step("nodes and edges", made.write, journal, arrays)
         return describe_graph(arrays, about, made_from)
 
     about = journal.step("describe", describe)
@@ -133,6 +129,25 @@ def _build(out: Path, made_from: str, write: Callable[..., Any], tell: Any) -> N
 def _digest(of: Any) -> str:
     constants = [FORMAT, blocks.BLOCK_ROWS, blocks.BLOCK_BYTES, sorting.RANGE]
     return hashlib.sha256(json.dumps([of, constants], default=str).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class _InMemory:
+    """A graph that was loaded, on its way to arrays."""
+
+    graph: Graph
+
+    def digest(self) -> str:
+        """A text that changes when the graph does."""
+        return _digest([self.graph.fingerprint(), self.graph.name, self.graph.notes])
+
+    def changes(self) -> list[int]:
+        """When files that it is made of were changed: whatever it is, it was read just now."""
+        return []
+
+    def write(self, journal: Journal, folder: Path) -> dict[str, Any]:
+        """Write all arrays; returns the description of their fields."""
+        return write_graph(self.graph, folder)
 
 
 @dataclass(frozen=True)
@@ -164,19 +179,23 @@ class Streamed:
     directed: bool
     parts: Path | None
 
+    def _files(self) -> list[Path]:
+        values = (getattr(self.given, what) for what in (*OF_NODES, "split"))
+        paths: list[Path] = []
+        for value in (self.edges, self.parts, *values):
+            value = value.path if isinstance(value, Table) else value
+            if isinstance(value, str | Path) and files.exists(Path(value)):
+                path = Path(value)
+                paths += sorted(path.iterdir()) if path.is_dir() else [path]
+        return paths
+
     def digest(self) -> str:
-        """A text that changes when a file or an option does."""
-        paths = [self.edges.path, self.parts]
-        paths += [getattr(self.given, what) for what in ("nodes", "features", "labels")]
-        paths += [self.given.graph_ids, self.given.split]
-        stamps = []
-        for path in paths:
-            path = path.path if isinstance(path, Table) else path
-            if isinstance(path, str | Path) and files.exists(Path(path)):
-                place = Path(path)
-                inside = sorted(place.iterdir()) if place.is_dir() else [place]
-                stamps += [(str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in inside]
-        return _digest([stamps, repr(self)])
+        """A text that changes when an option or the size of a file does."""
+        return _digest([repr(self), [(str(p), p.stat().st_size) for p in self._files()]])
+
+    def changes(self) -> list[int]:
+        """When each file was changed."""
+        return [path.stat().st_mtime_ns for path in self._files()]
 
     def write(self, journal: Journal, folder: Path) -> dict[str, Any]:
         """Write all arrays; returns the description of their fields."""
@@ -186,7 +205,7 @@ class Streamed:
         source, target, weight, notes = edge_columns(frame, self.edges)
         ends = EdgeIds(frame, source, target)
         path = journal.folder / "ids.parquet"
-        kind = journal.step("ids", partial(_write_ids, ends, path))
+        kind = journal.step("ids", _write_ids, ends, path)
         ends = replace(ends, kind=kind)
         distinct = pl.read_parquet(path).get_column("id")
         edges = _FoundEdges(distinct, None, frame.path, frame.location, found=ends)
@@ -198,7 +217,7 @@ class Streamed:
         nodes.write_ids()
         number = Numbering(distinct, numbers)
         if "graph_ids" in fields:
-            journal.step("groups", partial(_check_groups, fields["graph_ids"].numpy(), ids, ends, number))
+            journal.step("groups", _check_groups, fields["graph_ids"].numpy(), ids, ends, number)
 
         def block(k: int) -> tuple[Ints, Ints, Any]:
             one, other = np.split(number(ends.ids(k)), 2)
@@ -256,13 +275,17 @@ def _streamed(source: Any, options: dict[str, Any]) -> Streamed | None:
         found, given = folder_given(folder, given)
         if parts is None and given.split is None:
             parts = found.get("split")
-        return Streamed(Table(found["edges"]), given, name or folder.resolve().name, bool(directed), parts)
+        return Streamed(
+            Table(found["edges"]), given, name or folder.resolve().name, bool(directed), parts
+        )
     table = source if isinstance(source, Table) else None
     if isinstance(source, str | Path) and Path(source).is_file() and is_table(Path(source)):
         table = Table(source)
     if table is None or not _in_files(given):
         return None
-    return Streamed(table, given, name or Path(table.path).name.split(".")[0], bool(directed), parts)
+    return Streamed(
+        table, given, name or Path(table.path).name.split(".")[0], bool(directed), parts
+    )
 
 
 def _in_files(given: Given) -> bool:

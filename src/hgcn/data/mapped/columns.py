@@ -32,7 +32,9 @@ def write_column(folder: Path, stem: str, column: pl.Series) -> list[str]:
         content = "".join(column.to_list()).encode()
         write_array(folder / names[0], np.frombuffer(content, np.uint8))
         names.append(f"{stem}-end.npy")
-        write_array(folder / names[-1], np.cumsum(column.str.len_bytes().to_numpy(), dtype=np.int64))
+        write_array(
+            folder / names[-1], np.cumsum(column.str.len_bytes().to_numpy(), dtype=np.int64)
+        )
     else:
         zero = False if column.dtype == pl.Boolean else 0
         write_array(folder / names[0], column.fill_null(zero).to_numpy())

@@ -59,22 +59,18 @@ class EdgeSorter:
             block: a function from the number of a block to sources, targets and weights.
         """
         read = [
-            self.journal.step(f"sort {k}", lambda k=k: self._sort_block(k, *block(k)))
-            for k in range(num_blocks)
+            self.journal.step(f"sort {k}", self._sort_block, k, block) for k in range(num_blocks)
         ]
         names = tuple(f"block-{k}" for k in range(num_blocks))
         runs = Runs(self.journal, "blocks", names, self._dtype, even=not self.directed)
-        merged = [
-            self.journal.step(f"merge {r}", lambda r=r: self._merge(r, *runs.read(r)))
-            for r in range(len(runs))
-        ]
+        merged = [self.journal.step(f"merge {r}", self._merge, r, runs) for r in range(len(runs))]
         self.journal.step("merged", runs.remove)
         symmetric = not self.directed and all(one["symmetric"] for one in merged)
         both = ("edges",) if self.directed else ("edges", "back")
         names = tuple(f"{name}-{r}" for name in both for r in range(len(merged)))
         runs = Runs(self.journal, "merged", names, self._dtype)
         for r in range(len(runs)):
-            self.journal.step(f"write {r}", lambda r=r: self._write(r, runs, symmetric))
+            self.journal.step(f"write {r}", self._write, r, runs, symmetric)
         self.journal.step("written", runs.remove)
         self.journal.step("starts", self._write_starts)
         if self.directed:
@@ -84,9 +80,8 @@ class EdgeSorter:
         repeats = rows - loops - sum(one[kept] for one in merged)
         return cleaning_notes(loops, repeats, self.weighted)
 
-    def _sort_block(
-        self, k: int, source: Ints, target: Ints, weight: NDArray[np.float64] | None
-    ) -> dict[str, int]:
+    def _sort_block(self, k: int, block: Block) -> dict[str, int]:
+        source, target, weight = block(k)
         rows = len(source)
         proper = source != target
         source, target = source[proper], target[proper]
@@ -100,9 +95,9 @@ class EdgeSorter:
         write_run(self.journal.folder, f"block-{k}", key, weight)
         return {"rows": rows, "loops": rows - int(np.count_nonzero(proper))}
 
-    def _merge(self, r: int, key: Keys, weight: NDArray[Any] | None) -> dict[str, Any]:
+    def _merge(self, r: int, runs: Runs) -> dict[str, Any]:
         """Merge repeats; in an undirected graph also an edge and its reverse."""
-        key, weight = _merged(key, weight)
+        key, weight = _merged(*runs.read(r))
         edges = len(key)
         if self.directed:
             write_run(self.journal.folder, f"edges-{r}", key, weight)
@@ -157,7 +152,7 @@ class EdgeSorter:
             forget(edges)
 
         for k in range(len(parts)):
-            journal.step(f"turn {k}", lambda k=k: sort(k))
+            journal.step(f"turn {k}", sort, k)
         names = tuple(f"turned-{k}" for k in range(len(parts)))
         runs = Runs(journal, "turned", names, np.int64)
         total = runs.starts[-1]
@@ -171,7 +166,7 @@ class EdgeSorter:
                 file.write(runs.starts[r], at)  # type: ignore[arg-type]
 
         for r in range(len(runs)):
-            journal.step(f"write turned {r}", lambda r=r: write(r))
+            journal.step(f"write turned {r}", write, r)
 
         def write_starts() -> None:
             counts = Counts(n)

@@ -26,9 +26,7 @@ class Journal:
         tell: a function that is called with the name of each step before it is done.
     """
 
-    def __init__(
-        self, folder: Path, of: str, tell: Callable[[str], None] | None = None
-    ) -> None:
+    def __init__(self, folder: Path, of: str, tell: Callable[[str], None] | None = None) -> None:
         self.folder, self._tell = folder, tell
         with told(folder):
             self._results = self._read(of)
@@ -50,13 +48,13 @@ class Journal:
         new.write_text(json.dumps(self._results), encoding="utf-8")
         new.replace(self.folder / FILE)
 
-    def step(self, name: str, work: Callable[[], Any]) -> Any:
+    def step(self, name: str, work: Callable[..., Any], *arguments: Any) -> Any:
         """The result of a step, which is done unless it was before."""
         results = self._results or {}
         if name not in results:
             if self._tell is not None:
                 self._tell(name)
             with told(self.folder):
-                results[name] = work()
+                results[name] = work(*arguments)
                 self._write()
         return results[name]

@@ -160,7 +160,9 @@ def graph_of(about: Mapping[str, Any], arrays: Arrays, origin: Any = None) -> Gr
 
 def _features(about: Mapping[str, Any], arrays: Arrays) -> Any:
     if "x.npy" in arrays:
-        _expect(arrays["x.npy"].dtype == np.float32 and arrays["x.npy"].ndim == 2, "float32 in x.npy")
+        _expect(
+            arrays["x.npy"].dtype == np.float32 and arrays["x.npy"].ndim == 2, "float32 in x.npy"
+        )
         return as_tensor(arrays["x.npy"])
     if "x-start.npy" not in arrays:
         return None

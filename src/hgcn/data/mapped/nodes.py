@@ -137,7 +137,7 @@ class NodeWriter:
             write_array(self.folder / f"column-{k}.npy", column)
 
         for k, name in enumerate(table.columns):
-            self.journal.step(f"column {k}", lambda k=k, name=name: write(k, name))
+            self.journal.step(f"column {k}", write, k, name)
         return dict.fromkeys(table.columns)
 
     def _rows(self, features: RowValues) -> int:
@@ -154,7 +154,7 @@ class NodeWriter:
             forget(value)
 
         for piece in pieces(len(value), step):
-            self.journal.step(f"rows {piece.start}", lambda piece=piece: write(piece))
+            self.journal.step(f"rows {piece.start}", write, piece)
         return int(value.shape[1])
 
     def _encoded(
@@ -163,12 +163,12 @@ class NodeWriter:
         """Write the columns of a table, and the features that they make."""
         frame, at = features.frame, feature_rows(features, self.ids, self.edges)
         text = tuple(name for name in given.text if name in features.columns)
-        about = FeatureTable(MappedColumns(len(at), {}, {}), frame.path, text, given.date_parts, label)
+        about = FeatureTable(
+            MappedColumns(len(at), {}, {}), frame.path, text, given.date_parts, label
+        )
         stems = {name: f"table-{k}" for k, name in enumerate(features.columns)}
         done = {
-            name: self.journal.step(
-                f"features {stem}", lambda n=name, s=stem: self._column(n, s, frame, at, about)
-            )
+            name: self.journal.step(f"features {stem}", self._column, name, stem, frame, at, about)
             for name, stem in stems.items()
         }
         tree = {"label": label, "columns": [one["encoding"] for one in done.values()]}
@@ -194,7 +194,9 @@ class NodeWriter:
         fitted = Encoding.fit(table, location=lambda row: frame.location(int(at[row])))
         words = ""
         if name in about.text and column.dtype.is_float():
-            whole = (column.cast(pl.Int64, strict=False).cast(column.dtype) == column).fill_null(True)
+            whole = (column.cast(pl.Int64, strict=False).cast(column.dtype) == column).fill_null(
+                True
+            )
             words = "Int64" if whole.all() else "String"
         return {
             "encoding": fitted.to_tree()["columns"][0],
@@ -242,7 +244,7 @@ class NodeWriter:
             return
         step = max(1, (ROWS << 6) // max(1, width))
         for piece in pieces(total, step):
-            self.journal.step(f"encode {piece.start}", lambda piece=piece: write(piece))
+            self.journal.step(f"encode {piece.start}", write, piece)
 
 
 def _header(path: Path) -> dict[str, Any]:

@@ -7,9 +7,8 @@ blocks are looked at once; then each is numbered by itself. The rules are those 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +20,6 @@ from hgcn.data.pairs import Ints
 from hgcn.data.reading.edges import refuse_first_row, refuse_negative
 from hgcn.data.reading.ids import as_text, as_whole, has_points, positions, tidy
 from hgcn.data.reading.tables import Frame, check_type, refuse_length, too_long
-from hgcn.errors import DataError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -104,7 +102,9 @@ class EdgeIds:
             whole = [as_whole(column) for column in ends]
             return tidy(_joined(whole[0], whole[1]), location)  # type: ignore[arg-type]
         both = _joined(*ends)
-        return tidy(both, location) if self.kind == PLAIN else as_text(both, location).cast(pl.String)
+        return (
+            tidy(both, location) if self.kind == PLAIN else as_text(both, location).cast(pl.String)
+        )
 
     def find(self, wanted: Any) -> str:
         """The location of the first edge with an id."""
@@ -131,12 +131,13 @@ def survey(edges: EdgeIds) -> tuple[str, Ints | None]:
     points, whole, plain = False, True, True
     negative: tuple[bool, int, int] | None = None
     lengths = {name: _Lengths() for name in (edges.source, edges.target)}
-    distinct, first, elsewhere = Distinct(), None, False
+    distinct, elsewhere = Distinct(), False
+    first: list[Any] = []
     for name in lengths:
         check_type(name, edges.blocks.schema[name], edges.frame.path)
     for block, start in enumerate(edges.blocks.starts):
         ends = edges.ends(block)
-        if first is None and len(ends[0]):
+        if not first and len(ends[0]):
             first = [column[0] for column in ends]
             elsewhere = edges.frame.header is not None or None in first
             ends_below = [column.slice(1) for column in ends]
@@ -161,7 +162,7 @@ def survey(edges: EdgeIds) -> tuple[str, Ints | None]:
                 negative = min(negative or found, found)
             else:
                 distinct.add(numbers)
-    if not elsewhere and first is not None:
+    if not elsewhere and first:
         refuse_first_row(edges.frame, first)
     for name, length in lengths.items():
         if too_long(length.longest, edges.blocks.height, length.total):

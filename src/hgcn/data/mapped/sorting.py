@@ -58,17 +58,21 @@ class Runs:
     def _positions(self) -> NDArray[np.int64]:
         """The position in each run where each range begins, and at last the lengths of the runs."""
         path = self.journal.folder / f"{self.stem}-ranges.npy"
-        self.journal.step(f"{self.stem} ranges", lambda: np.save(path, self._ranges()))
+        self.journal.step(f"{self.stem} ranges", self._write_ranges, path)
         positions: NDArray[np.int64] = np.load(path, allow_pickle=False)
         return positions
+
+    def _write_ranges(self, path: Path) -> None:
+        np.save(path, self._ranges())
 
     def _ranges(self) -> NDArray[np.int64]:
         keys = [self._keys(name) for name in self.names]
         lengths = np.array([len(key) for key in keys], np.int64)
         count = -(-int(lengths.sum()) // RANGE)
         steps = [max(1, len(key) // SAMPLES) for key in keys]
-        sample = np.concatenate([np.zeros(0, np.uint64)] + [k[::n] for k, n in zip(keys, steps)])
-        weight = np.repeat(steps, [len(k[::n]) for k, n in zip(keys, steps)]).astype(np.int64)
+        samples = [key[::step] for key, step in zip(keys, steps, strict=True)]
+        sample = np.concatenate([np.zeros(0, np.uint64), *samples])
+        weight = np.repeat(steps, [len(some) for some in samples]).astype(np.int64)
         order = np.argsort(sample, kind="stable")
         aims = np.searchsorted(np.cumsum(weight[order]), np.arange(1, count) * RANGE)
         bounds = sample[order][np.minimum(aims, len(order) - 1)]
@@ -96,9 +100,7 @@ class Runs:
     def read(self, at: int) -> tuple[Keys, NDArray[Any] | None]:
         """The keys of a range, sorted, and their values."""
         spans = list(zip(self.names, self._positions[:, at : at + 2].tolist(), strict=True))
-        key = np.concatenate(
-            [self._part(f"{name}.key", span, np.uint64) for name, span in spans]
-        )
+        key = np.concatenate([self._part(f"{name}.key", span, np.uint64) for name, span in spans])
         if self.dtype is None:
             return in_order(key, None)
         value = np.concatenate([self._part(f"{name}.value", s, self.dtype) for name, s in spans])

@@ -60,9 +60,7 @@ def has_points(column: pl.Series) -> bool:
     import polars as pl
 
     text = column.dtype == pl.String
-    return bool(
-        column.dtype.is_float() or (text and column.str.contains(".", literal=True).any())
-    )
+    return bool(column.dtype.is_float() or (text and column.str.contains(".", literal=True).any()))
 
 
 def as_whole(column: pl.Series) -> pl.Series | None:

@@ -65,7 +65,7 @@ class ParquetRows:
         with _told(path), _opened(path) as file:
             schema, self.height = file.schema_arrow, file.metadata.num_rows
             check_columns(len(schema), str(path))
-            # Even a column of nothing but zeros, which takes no room in the file, has 8 bytes a row.
+            # Even a column of nothing but zeros, which takes no room in it, has 8 bytes a row.
             check_growth(path, 8 * self.height * len(schema), HINT)
             if len(set(schema.names)) < len(schema):
                 raise ValueError("two of its columns have the same name")

@@ -60,7 +60,8 @@ def read(  # noqa: PLR0913
     Args:
         source: an edge list (``.csv``, ``.tsv``, ``.txt``, ``.parquet``, or a :class:`Table` if
             the path alone does not say enough), a folder with an ``edges.csv`` or one that `hgcn
-            convert` made, a GraphML, GML or JSON (node-link) file, a NetworkX graph, a SciPy sparse adjacency matrix, a pandas or
+            convert` made, a GraphML, GML or JSON (node-link) file, a NetworkX graph, a SciPy sparse
+            adjacency matrix, a pandas or
             polars DataFrame of edges, a PyG ``Data`` or the three of ``RandomLinkSplit``, an
             ``edge_index`` of shape ``[2, E]``, a tuple of two or three arrays (ids of sources, ids
             of targets, weights), or a list of such sources: many graphs at once.
