@@ -5,8 +5,8 @@
     python benchmarks/convert.py --rows 1000000 --kind csv --folder /data
 
 A Parquet file (or CSV) of random edges is made, ten to a node, then converted by a process of its
-own. The peak of its memory counts everything: imports, and pages of files that it maps. Memory of its
-own is what other processes cannot share and the system cannot give away.
+own. The peak of its memory counts everything: imports, and pages of files that it maps. Memory of
+its own is what other processes cannot share and the system cannot give away.
 """
 
 from __future__ import annotations

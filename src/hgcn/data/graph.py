@@ -223,7 +223,9 @@ class Graph:
         """
         if "x" in changes:
             changes.setdefault("table", None)
-        kept = () if any(name in changes for name in OF_EDGES) else ("incoming", "outgoing")
+        kept = (
+            () if any(name in changes for name in OF_EDGES) else ("incoming", "outgoing", "_mapped")
+        )
         known = {name: self.__dict__[name] for name in kept if name in self.__dict__}
         if set(changes) <= {"name", "notes"}:
             values = {item.name: getattr(self, item.name) for item in fields(self)} | changes

@@ -183,9 +183,9 @@ class Streamed:
         values = (getattr(self.given, what) for what in (*OF_NODES, "split"))
         paths: list[Path] = []
         for value in (self.edges, self.parts, *values):
-            value = value.path if isinstance(value, Table) else value
-            if isinstance(value, str | Path) and files.exists(Path(value)):
-                path = Path(value)
+            named = value.path if isinstance(value, Table) else value
+            if isinstance(named, str | Path) and files.exists(Path(named)):
+                path = Path(named)
                 paths += sorted(path.iterdir()) if path.is_dir() else [path]
         return paths
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from hgcn.data.check import check_graph
 from hgcn.data.graph import FINGERPRINT, Graph
 from hgcn.data.mapped.arrays import as_tensor, checksum, open_array
 from hgcn.data.mapped.columns import MappedColumns
@@ -49,8 +50,8 @@ def load_mapped(folder: str | Path) -> Graph:
     except (LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:
         reason = " ".join(str(error).split())
         raise DataError(
-            f"Expected {folder / ABOUT} to describe a graph, got: {reason}. Was it changed? Convert "
-            "the source again."
+            f"Expected {folder / ABOUT} to describe a graph, got: {reason}. Was it changed? "
+            "Convert the source again."
         ) from None
 
 
@@ -86,19 +87,19 @@ def check_folder(folder: str | Path) -> int:
         raise DataError(
             f"Expected a folder that `hgcn convert` made, got none: there is no {folder / ABOUT}."
         )
-    about = read_about(folder)
-    graph = load_mapped(folder)
+    about, known = read_about(folder), load_mapped(folder).fingerprint()
     total = _compare(folder, about)
+    arrays = {name: open_array(folder / name, what) for name, what in about["arrays"].items()}
+    graph = graph_of({**about, "fingerprint_version": None}, arrays)
     try:
-        whole = graph.replace(name=graph.name, notes=graph.notes, ratios=graph.ratios)
+        check_graph(graph)
     except GraphError as error:
         raise DataError(f"Expected {folder} to hold a graph, but: {error}") from None
-    if about.get("fingerprint_version") == FINGERPRINT:
-        if whole.fingerprint() != graph.fingerprint():
-            raise DataError(
-                f"Expected the fingerprint {graph.fingerprint()[:12]}..., as {folder / ABOUT} has "
-                f"it, got {whole.fingerprint()[:12]}.... Convert the source again."
-            )
+    if about.get("fingerprint_version") == FINGERPRINT and graph.fingerprint() != known:
+        raise DataError(
+            f"Expected the fingerprint {known[:12]}..., as {folder / ABOUT} has it, got "
+            f"{graph.fingerprint()[:12]}.... Convert the source again."
+        )
     return total
 
 
@@ -108,8 +109,8 @@ def _compare(folder: Path, about: Mapping[str, Any]) -> int:
         total += (folder / name).stat().st_size
         if checksum(folder / name) != what.get("sha256"):
             raise DataError(
-                f"Expected {folder / name} as `hgcn convert` left it, but it was changed or damaged "
-                "since. Convert the source again."
+                f"Expected {folder / name} as `hgcn convert` left it, but it was changed or "
+                "damaged since. Convert the source again."
             )
     return total
 

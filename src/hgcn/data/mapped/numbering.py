@@ -126,51 +126,79 @@ def _joined(source: pl.Series, target: pl.Series) -> pl.Series:
 
 def survey(edges: EdgeIds) -> tuple[str, Ints | None]:
     """What the ids are, and the distinct ones if they are plain numbers; faults are refused."""
-    import polars as pl
-
-    points, whole, plain = False, True, True
-    negative: tuple[bool, int, int] | None = None
-    lengths = {name: _Lengths() for name in (edges.source, edges.target)}
-    distinct, elsewhere = Distinct(), False
-    first: list[Any] = []
-    for name in lengths:
+    for name in (edges.source, edges.target):
         check_type(name, edges.blocks.schema[name], edges.frame.path)
-    for block, start in enumerate(edges.blocks.starts):
-        ends = edges.ends(block)
-        if not first and len(ends[0]):
-            first = [column[0] for column in ends]
-            elsewhere = edges.frame.header is not None or None in first
-            ends_below = [column.slice(1) for column in ends]
-        else:
-            ends_below = list(ends)
-        if not elsewhere:
-            elsewhere = any(column.is_in(first).any() for column in ends_below)
-        for column, length in zip(ends, lengths.values(), strict=True):
-            if column.dtype == pl.String:
-                length.add(column, start)
-        points = points or any(map(has_points, ends))
-        whole = whole and all(as_whole(column) is not None for column in ends)
-        if plain:
-            ids = tidy(_joined(*ends), edges.location(block))
-            plain = ids.dtype == pl.Int64
-        if plain:
-            numbers = ids.to_numpy()
-            below = np.flatnonzero(numbers < 0)
-            if len(below):
-                at, rows = int(below[0]), edges.blocks.sizes[block]
-                found = (at >= rows, start + at % rows, int(numbers[at]))
-                negative = min(negative or found, found)
-            else:
-                distinct.add(numbers)
-    if not elsewhere and first:
-        refuse_first_row(edges.frame, first)
-    for name, length in lengths.items():
+    seen = _Seen(edges)
+    for block in range(len(edges.blocks.sizes)):
+        seen.add(block)
+    seen.check_first_row()
+    for name, length in zip((edges.source, edges.target), seen.lengths, strict=True):
         if too_long(length.longest, edges.blocks.height, length.total):
             refuse_length(name, length.longest, edges.frame.location(length.row))
-    kind = POINTS if points and whole else PLAIN if plain else TEXT
-    if kind == PLAIN and negative is not None:
-        refuse_negative(negative[2], edges.frame.location(negative[1]))
-    return kind, distinct.result() if kind == PLAIN else None
+    kind = POINTS if seen.points and seen.whole else PLAIN if seen.plain else TEXT
+    if kind == PLAIN and seen.negative is not None:
+        refuse_negative(seen.negative[2], edges.frame.location(seen.negative[1]))
+    return kind, seen.distinct.result() if kind == PLAIN else None
+
+
+@dataclass
+class _Seen:
+    """What blocks of edges have shown.
+
+    Attributes:
+        points: whether some ids have a point.
+        whole: whether all are whole numbers, with or without one.
+        plain: whether all are whole numbers without one.
+        negative: of the first id below zero: whether it is a target, its row, and itself.
+        first: the ids of the first row, if they may be a header; else nothing.
+        again: whether these occur in another row.
+    """
+
+    edges: EdgeIds
+    points: bool = False
+    whole: bool = True
+    plain: bool = True
+    negative: tuple[bool, int, int] | None = None
+    first: list[Any] = field(default_factory=list)
+    again: bool = False
+    distinct: Distinct = field(default_factory=Distinct)
+    lengths: tuple[_Lengths, _Lengths] = field(default_factory=lambda: (_Lengths(), _Lengths()))
+
+    def add(self, block: int) -> None:
+        """Look at a block."""
+        import polars as pl
+
+        ends, start = self.edges.ends(block), self.edges.blocks.starts[block]
+        others = ends
+        if not start and self.edges.frame.header is None:
+            self.first = [column[0] for column in ends]
+            others = (ends[0].slice(1), ends[1].slice(1))
+        if self.first and not self.again:
+            self.again = None in self.first or any(o.is_in(self.first).any() for o in others)
+        for column, length in zip(ends, self.lengths, strict=True):
+            if column.dtype == pl.String:
+                length.add(column, start)
+        self.points = self.points or any(map(has_points, ends))
+        self.whole = self.whole and all(as_whole(column) is not None for column in ends)
+        if self.plain:
+            ids = tidy(_joined(*ends), self.edges.location(block))
+            self.plain = ids.dtype == pl.Int64
+            if self.plain:
+                self._add_numbers(ids.to_numpy(), start)
+
+    def _add_numbers(self, numbers: Ints, start: int) -> None:
+        below = np.flatnonzero(numbers < 0)
+        if not len(below):
+            self.distinct.add(numbers)
+            return
+        at, rows = int(below[0]), len(numbers) // 2
+        found = (at >= rows, start + at % rows, int(numbers[at]))
+        self.negative = min(self.negative or found, found)
+
+    def check_first_row(self) -> None:
+        """Refuse to guess where the first line may be an edge or a header."""
+        if self.first and not self.again:
+            refuse_first_row(self.edges.frame, self.first)
 
 
 @dataclass
