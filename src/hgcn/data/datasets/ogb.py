@@ -195,7 +195,12 @@ def _load(path: Path) -> Mapping[str, Any]:
     try:
         with torch.serialization.safe_globals(allowed):
             content = torch.load(path, map_location="cpu", weights_only=True)
-    except (pickle.UnpicklingError, RuntimeError, ValueError, EOFError, OSError) as error:
+    except pickle.UnpicklingError:
+        raise DataError(
+            f"Expected arrays as torch saves them, got something else ({path}). Other objects can "
+            "run code, and are never made. Download the data again."
+        ) from None
+    except (RuntimeError, ValueError, EOFError, OSError) as error:
         reason = (str(error).splitlines() or [type(error).__name__])[0]
         raise DataError(
             f"Expected arrays as torch saves them, got something else ({path}): {reason:.200}"

@@ -156,17 +156,17 @@ _ENTRIES = (
     Dataset(
         "ogbn-arxiv", "citations among papers of arXiv (OGB)",
         169343, 0, 128, 40, 1, "ODC-BY (OGB)", _OGB, ("node",),
-        load=lambda: ARXIV.load(data_folders()), here=lambda: _has(ARXIV),
+        load=lambda: ARXIV.load(data_folders()), here=lambda: _has(ARXIV), presets=PRESETS,
     ),
     Dataset(
         "ogbn-products", "products that are bought together (OGB)",
         2449029, 0, 100, 47, 1, "Amazon licence (OGB)", _OGB, ("node",),
-        load=lambda: PRODUCTS.load(data_folders()), here=lambda: _has(PRODUCTS),
+        load=lambda: PRODUCTS.load(data_folders()), here=lambda: _has(PRODUCTS), presets=PRESETS,
     ),
     Dataset(
         "ogbl-collab", "authors who work together (OGB)",
         235868, 0, 128, 0, 1, "ODC-BY (OGB)", _OGB, _LINK,
-        load=lambda: COLLAB.load(data_folders()), here=lambda: _has(COLLAB),
+        load=lambda: COLLAB.load(data_folders()), here=lambda: _has(COLLAB), presets=PRESETS,
     ),
 )  # fmt: skip
 

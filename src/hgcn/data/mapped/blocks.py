@@ -154,8 +154,14 @@ def _open_text(path: Path, table: Table, guess: Guess, journal: Journal, stem: s
         row += 1 if form.header else 0
         block = bisect_right(begins, row) - 1
         last = done[block - 1] if block else {"end": 0, "line": 1}
-        found = next(text_blocks(path, last["end"], last["line"]))
-        return f"{form.name}, line {form.text(found.data, found.line).line_of(row - begins[block])}"
+        row -= begins[block]
+        for found in text_blocks(path, last["end"], last["line"]):
+            text = form.text(found.data, found.line)
+            lines = [line for line, fields in text.records() if fields]
+            if row < len(lines):
+                return f"{form.name}, line {lines[row]}"
+            row -= len(lines)
+        return form.name
 
     blocks = Blocks(pl.Schema(dict.fromkeys(form.names, pl.String)), sizes, read)
     return Frame(blocks, form.name, location, form.header)  # type: ignore[arg-type]
@@ -201,7 +207,8 @@ def text_blocks(path: Path, start: int = 0, line: int = 1) -> Iterator[TextBlock
             file.seek(start)
             rest, end = b"", start
             while True:
-                more = file.read(BLOCK_BYTES)
+                # So that a block is the same if reading begins with it.
+                more = file.read(BLOCK_BYTES - len(rest) % BLOCK_BYTES)
                 data = rest + more
                 if zipped and end + len(data) > most_unpacked(packed):
                     hint = "If it is meant to be so, unpack it with gunzip."

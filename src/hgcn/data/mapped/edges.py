@@ -142,7 +142,7 @@ class EdgeSorter:
         """The edges once more, by target."""
         n, journal = self.num_nodes, self.journal
         edges = np.load(self.folder / "edge_index.npy", mmap_mode="r")
-        parts = list(pieces(edges.shape[1], RANGE))
+        parts = list(pieces(edges.shape[1], RANGE)) or [slice(0, 0)]
 
         def sort(k: int) -> None:
             source, target = edges[:, parts[k]]
