@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hgcn import data, errors, figures, geometry, models, nn, viewer
     from hgcn.config import Config
     from hgcn.data import Graph, hyperbolicity, load
+    from hgcn.data.mapped.build import convert
     from hgcn.estimators import HGCNClassifier, HGCNLinkPredictor
     from hgcn.runs.fit import fit, resume
     from hgcn.runs.folder import load_run
@@ -30,6 +31,7 @@ __all__ = [
     "HGCNLinkPredictor",
     "Run",
     "__version__",
+    "convert",
     "data",
     "errors",
     "figures",
@@ -53,6 +55,7 @@ _HOMES = {
     "HGCNClassifier": "estimators",
     "HGCNLinkPredictor": "estimators",
     "Run": "runs.run",
+    "convert": "data.mapped.build",
     "fit": "runs.fit",
     "hyperbolicity": "data",
     "load": "data",

@@ -24,6 +24,7 @@ from hgcn.text import near_miss
 
 COMMANDS = {
     "datasets": "list the data sets, and which of them are here",
+    "convert": "write a graph as a folder of arrays, which may be larger than memory",
     "hyperbolicity": "measure how tree-like a graph is",
     "train": "train a network and write a run folder",
     "search": "search for good settings on the validation part",

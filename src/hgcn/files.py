@@ -11,7 +11,7 @@ import os
 import re
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,14 +113,34 @@ def write_json(path: Path, content: Any) -> None:
 
 def write_table(path: Path, table: pl.DataFrame) -> None:
     """Write a table at once: as CSV if the ending says so, else as Parquet with checksums."""
-    if path.suffix.lower() == ".csv":
-        write_text(path, table.write_csv())
-    else:
-        import pyarrow.parquet as pq
+    write_blocks(path, [table])
 
-        buffer = io.BytesIO()
-        pq.write_table(table.to_arrow(), buffer, compression="zstd", write_page_checksum=True)
-        write_bytes(path, buffer.getbuffer())
+
+def write_blocks(path: Path, blocks: Iterable[pl.DataFrame]) -> int:
+    """Write a table that comes as blocks of rows, at least one; returns the number of rows.
+
+    No more than a block is in memory. The file is there when all of it is.
+    """
+    rows = 0
+    with replacing(path) as temporary, temporary.open("wb") as file, contextlib.ExitStack() as held:
+        writer: Any = None
+        for block in blocks:
+            rows += block.height
+            if path.suffix.lower() == ".csv":
+                file.write(block.write_csv(include_header=writer is None).encode())
+                writer = file
+                continue
+            import pyarrow.parquet as pq
+
+            content = block.to_arrow()
+            if writer is None:
+                writer = held.enter_context(
+                    pq.ParquetWriter(
+                        file, content.schema, compression="zstd", write_page_checksum=True
+                    )
+                )
+            writer.write_table(content)
+    return rows
 
 
 def exists(path: Path) -> bool:

@@ -73,7 +73,7 @@ def case(start, trained, children, tmp_path_factory):
     @functools.cache
     def make(name):
         words = COMMANDS[name]
-        base = start if words[0] in ("train", "search") else trained
+        base = start if words[0] in ("train", "search", "convert") else trained
         return Case(children, words, base, tmp_path_factory.mktemp("case"))
 
     return make

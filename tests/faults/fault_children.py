@@ -23,6 +23,17 @@ COMMANDS = {
     "train, links": LINK,
     "train, nodes": TRAIN,
     "search": SEARCH,
+    "convert": [
+        "convert",
+        "edges.csv",
+        "--features",
+        "nodes.csv",
+        "--labels",
+        "side",
+        "-o",
+        "graph",
+        "--quiet",
+    ],
     "embed": ["embed", "run", "-o", "out.csv"],
     "predict": ["predict", "run", "--top-k", "9", "-o", "out.csv"],
     "view": ["view", "run", "-o", "page.html", "--no-open"],
@@ -96,11 +107,14 @@ def _child(folder, job, label, operation):
     sys.stderr = open(2, "w", closefd=False, buffering=1)  # noqa: SIM115
     from numba.np.ufunc import parallel
 
+    from hgcn.data.mapped import blocks, edges, nodes, sorting
     from hgcn.runs import checkpoint
 
     # Numba shares a lock among forked processes; one that is killed would never give it back.
     parallel._backend_init_process_lock = threading.RLock()
     checkpoint.CHECKPOINT_SECONDS = 0.0
+    # So small that even a small graph is converted in many steps.
+    blocks.BLOCK_BYTES, sorting.RANGE, edges.RANGE, nodes.ROWS = 256, 40, 40, 1
     watch = Watch(folder, operation)
     sys.addaudithook(watch)
     code = 0

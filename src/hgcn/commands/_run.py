@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -79,27 +80,34 @@ def check_output(name: str | None) -> Path | None:
     return path
 
 
-def deliver(table: pl.DataFrame, path: Path | None) -> None:
-    """Write a table to a file, or show it."""
+def deliver(blocks: Iterable[pl.DataFrame], path: Path | None) -> None:
+    """Write a table, which comes as blocks of rows, to a file, or show it."""
     if path is not None:
-        from hgcn.files import write_table
+        from hgcn.files import write_blocks
 
-        write_table(path, table)
-        sys.stderr.write(f"{path}: {table.height:,} rows\n")
+        rows = write_blocks(path, blocks)
+        sys.stderr.write(f"{path}: {rows:,} rows\n")
     elif sys.stdout.isatty():
-        _show(table)
+        _show(blocks)
     else:
-        sys.stdout.write(table.write_csv())
+        for number, block in enumerate(blocks):
+            sys.stdout.write(block.write_csv(include_header=not number))
 
 
-def _show(table: pl.DataFrame) -> None:
+def _show(blocks: Iterable[pl.DataFrame]) -> None:
     from hgcn.commands._display import output, rows_table
 
     console = output()
-    rows = [[_cell(value) for value in row] for row in table.head(SHOWN).iter_rows()]
-    console.print(rows_table(table.columns, rows))
-    if table.height > SHOWN:
-        console.print(f"{table.height - SHOWN:,} more rows; -o FILE writes all.")
+    names: list[str] = []
+    rows: list[list[str]] = []
+    total = 0
+    for block in blocks:
+        names, total = block.columns, total + block.height
+        top = block.head(SHOWN - len(rows)).iter_rows()
+        rows += [[_cell(value) for value in row] for row in top]
+    console.print(rows_table(names, rows))
+    if total > SHOWN:
+        console.print(f"{total - SHOWN:,} more rows; -o FILE writes all.")
 
 
 def _cell(value: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from collections.abc import Collection
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -17,11 +18,11 @@ FEW = 4
 """So many choices of a setting are shown beside its flag, more of them in its help."""
 
 
-def add_settings(parser: argparse.ArgumentParser) -> None:
-    """Add a flag for each setting, in groups."""
+def add_settings(parser: argparse.ArgumentParser, only: Collection[str] | None = None) -> None:
+    """Add a flag for each setting, or for some, in groups."""
     groups: dict[str, Any] = {}
     for setting in fields(Config):
-        if setting.name in NOT_FLAGS:
+        if setting.name in NOT_FLAGS or (only is not None and setting.name not in only):
             continue
         facts = setting.metadata
         group = groups.get(facts["group"])

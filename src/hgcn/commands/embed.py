@@ -42,8 +42,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the embeddings."""
     path = check_output(arguments.out)
     trained, graph = open_run(arguments)
-    table = trained.embedding_table(
+    blocks = trained.embedding_blocks(
         graph, coordinates=arguments.coordinates, only_new=arguments.only_new
     )
-    deliver(table, path)
+    deliver(blocks, path)
     return 0

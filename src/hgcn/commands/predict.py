@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from hgcn.commands._run import (
@@ -52,17 +53,13 @@ def run(arguments: argparse.Namespace) -> int:
     trained, graph = open_run(arguments)
     graph = trained.resolve(graph)
     if arguments.pairs is not None:
-        table = _links(trained, graph, arguments.pairs)
+        blocks = _links(trained, graph, arguments.pairs)
     elif k is not None:
         pairs, probability = trained.top_links(k, graph, per_node=arguments.per_node)
-        table = _link_table(graph, pairs.numpy(), probability.numpy())
+        blocks = _link_blocks(graph, pairs.numpy(), probability.numpy())
     else:
-        from hgcn.training.problem import task_of
-
-        table = task_of(trained.config).predict(trained, graph)
-        if arguments.only_new:
-            table = trained.without_known(table)
-    deliver(table, path)
+        blocks = trained.prediction_blocks(graph, only_new=arguments.only_new)
+    deliver(blocks, path)
     return 0
 
 
@@ -79,7 +76,7 @@ def _check(arguments: argparse.Namespace) -> int | None:
     return above_zero("--top-k", arguments.top_k)
 
 
-def _links(trained: Run, graph: Graph, file: str) -> pl.DataFrame:
+def _links(trained: Run, graph: Graph, file: str) -> Iterator[pl.DataFrame]:
     """Probabilities of the links that a file asks for."""
     import numpy as np
     import polars as pl
@@ -97,11 +94,19 @@ def _links(trained: Run, graph: Graph, file: str) -> pl.DataFrame:
             f"({asked.location_of_end(at)})."
         )
     pairs = nodes.reshape(2, -1)
-    return _link_table(graph, pairs, trained.predict_links(pairs, graph).numpy())
+    return _link_blocks(graph, pairs, trained.predict_links(pairs, graph).numpy())
 
 
-def _link_table(graph: Graph, pairs: np.ndarray, probability: np.ndarray) -> pl.DataFrame:
+def _link_blocks(
+    graph: Graph, pairs: np.ndarray, probability: np.ndarray
+) -> Iterator[pl.DataFrame]:
+    """Links and their probabilities, some rows at a time; a table without rows is one block."""
     import polars as pl
 
-    source, target = (pl.Series(graph.ids[end].tolist(), strict=False) for end in pairs)
-    return pl.DataFrame({"source": source, "target": target, "probability": probability})
+    from hgcn.inference.trained import row_blocks
+
+    for rows in list(row_blocks(len(probability))) or [slice(0, 0)]:
+        source, target = (
+            pl.Series(graph.ids[end].tolist(), strict=False) for end in pairs[:, rows]
+        )
+        yield pl.DataFrame({"source": source, "target": target, "probability": probability[rows]})

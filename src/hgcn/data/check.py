@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from hgcn.data.sparse import has_sorted_rows, stored_values
+from hgcn.data.sparse import all_finite, has_sorted_rows, stored_values
 from hgcn.errors import GraphError
 from hgcn.names import PARTS
 
@@ -33,7 +33,7 @@ def check_graph(graph: Graph) -> None:
         f"{edges.dtype} of shape {list(edges.shape)}",
     )
     if edges.numel():
-        low, high = (int(bound) for bound in edges.aminmax())
+        low, high = _range(graph)
         hint = "Are the ids 1-based?" if low == 1 and high == n else ""
         _expect(
             low >= 0 and high < n, f"`edge_index` to hold ids in 0..{n - 1}", f"{low}..{high}", hint
@@ -86,6 +86,17 @@ def check_graph(graph: Graph) -> None:
         _expect(len(graph.table) == n, f"`table` to have {n} rows", len(graph.table))
 
 
+def _range(graph: Graph) -> tuple[int, int]:
+    """The smallest and the largest node of the edges; some edges are looked at at a time."""
+    low, high = [], []
+    for block in torch.split(graph.edge_index, 1 << 24, dim=1):
+        least, most = block.aminmax()
+        low.append(int(least))
+        high.append(int(most))
+        graph.release()
+    return min(low), max(high)
+
+
 def _inside(nodes: Tensor, n: int) -> bool:
     return nodes.numel() == 0 or (int(nodes.min()) >= 0 and int(nodes.max()) < n)
 
@@ -101,7 +112,9 @@ def _check_values(graph: Graph) -> None:
             f"{x.dtype}, {x.layout}, shape {list(x.shape)}",
         )
         _expect(
-            bool(stored_values(x).isfinite().all()), "`x` to be finite", "NaN or infinite values"
+            all_finite(stored_values(x), graph.release),
+            "`x` to be finite",
+            "NaN or infinite values",
         )
         _expect(
             has_sorted_rows(x),
@@ -127,7 +140,7 @@ def _check_values(graph: Graph) -> None:
         )
     if weight is not None:
         _expect(
-            bool((weight > 0).all() and weight.isfinite().all()),
+            all_finite(weight) and bool((weight > 0).all()),
             "`edge_weight` to be positive and finite",
             "other values",
         )

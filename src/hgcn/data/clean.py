@@ -37,7 +37,11 @@ def clean_edges(
         key, weight = _merge(key, None if weight is None else np.concatenate((weight, weight)))
     edge_index = torch.from_numpy(pairs_at(key, num_nodes))
     edge_weight = None if weight is None else torch.from_numpy(weight.astype(np.float32))
-    return edge_index, edge_weight, _notes(loops, rows - loops - left, edge_weight is not None)
+    return (
+        edge_index,
+        edge_weight,
+        cleaning_notes(loops, rows - loops - left, edge_weight is not None),
+    )
 
 
 def _reverse(key: Ints, num_nodes: int) -> Ints:
@@ -62,7 +66,7 @@ def _merge(key: Ints, weight: Floats | None) -> tuple[Ints, Floats | None]:
     """Distinct keys in order, weights of equal ones summed."""
     if weight is None:
         return distinct(key), None
-    order = np.argsort(key)
+    order = np.argsort(key, kind="stable")  # so that sums are those of the list from its top
     key = key[order]
     first = np.flatnonzero(starts(key))
     if len(first) == len(key):
@@ -70,7 +74,8 @@ def _merge(key: Ints, weight: Floats | None) -> tuple[Ints, Floats | None]:
     return key[first], np.add.reduceat(weight[order], first)
 
 
-def _notes(loops: int, repeats: int, weighted: bool) -> tuple[str, ...]:
+def cleaning_notes(loops: int, repeats: int, weighted: bool) -> tuple[str, ...]:
+    """A note on what was left out of a list of edges, if something was."""
     done = []
     if loops:
         done.append(f"removed {count(loops, 'self-loop')}")

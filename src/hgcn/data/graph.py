@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping
+import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property
 from types import MappingProxyType
@@ -14,6 +15,8 @@ import torch
 from torch import Tensor
 
 from hgcn.data.check import check_graph
+from hgcn.data.mapped.arrays import forget
+from hgcn.data.neighbours import Neighbours, neighbours
 from hgcn.data.pairs import distinct, keys, pairs_at
 from hgcn.data.pyg import NAMED, fields_of_pyg
 from hgcn.data.sparse import is_csr, select_rows
@@ -27,6 +30,9 @@ if TYPE_CHECKING:
 
 FINGERPRINT = 3
 """The version of ``Graph.fingerprint``: those of different versions cannot be compared."""
+BLOCK = 1 << 18
+"""Entries of an array, or rows, that are hashed at a time where they have to be copied."""
+OF_EDGES = ("edge_index", "num_nodes", "directed", "edge_weight")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -84,6 +90,10 @@ class Graph:
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
+        self._settle()
+        check_graph(self)
+
+    def _settle(self) -> None:
         object.__setattr__(self, "ids", _ids_or_numbers(self.ids, self.num_nodes))
         object.__setattr__(self, "columns", MappingProxyType(dict(self.columns)))
         for name in ("split", "links"):
@@ -91,13 +101,15 @@ class Graph:
                 object.__setattr__(self, name, MappingProxyType(dict(getattr(self, name))))
         if self.ratios is not None:
             object.__setattr__(self, "ratios", tuple(map(float, self.ratios)))
-        check_graph(self)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Graph:
         # Nobody changes a graph, so one is enough; torch could not copy sparse features anyway.
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
+        if "_origin" in self.__dict__:
+            origin: tuple[Any, ...] = self.__dict__["_origin"]
+            return origin
         # Read-only mappings cannot be pickled: the copy makes them anew.
         values = {item.name: getattr(self, item.name) for item in fields(self)}
         for name in ("columns", "split", "links"):
@@ -116,13 +128,52 @@ class Graph:
         name = "" if self.name == "graph" else f"{self.name!r}: "
         return f"Graph({name}{', '.join(facts)})"
 
-    @property
+    @classmethod
+    def trusted(cls, values: Mapping[str, Any], known: Mapping[str, Any]) -> Graph:
+        """A graph of fields that were checked before, and are not read now.
+
+        Args:
+            values: the fields.
+            known: what is known of the graph already, by the name of the attribute: ``num_edges``,
+                ``incoming`` and so on. ``_origin``, a function and its arguments, makes the graph
+                anew in another process.
+        """
+        graph = object.__new__(cls)
+        for item in fields(cls):
+            value = item.default_factory() if callable(item.default_factory) else item.default
+            object.__setattr__(graph, item.name, values.get(item.name, value))
+        graph._settle()
+        graph.__dict__.update(known)
+        return graph
+
+    @cached_property
     def num_edges(self) -> int:
         """Number of edges; an edge of an undirected graph counts once."""
         if self.directed:
             return self.edge_index.shape[1]
         source, target = self.edge_index
         return int((source <= target).sum())
+
+    @cached_property
+    def incoming(self) -> Neighbours:
+        """The edges that end at each node; of a mapped graph they are on the disk already."""
+        source, target = self.edge_index.numpy()
+        return neighbours(target, source, self.num_nodes)
+
+    @cached_property
+    def outgoing(self) -> Neighbours:
+        """The edges that start at each node; of a mapped graph they are on the disk already."""
+        source, target = self.edge_index.numpy()
+        return neighbours(source, target, self.num_nodes)
+
+    def release(self) -> None:
+        """Give back the memory that parts of a mapped graph take, which are read again as needed.
+
+        The system does so by itself when memory is short; until then it counts as that of every
+        process that has read them.
+        """
+        for array in self.__dict__.get("_mapped", ()):
+            forget(array)
 
     def tensors(self) -> list[Tensor]:
         """The tensors that a network reads: features, edges and weights of edges."""
@@ -172,7 +223,17 @@ class Graph:
         """
         if "x" in changes:
             changes.setdefault("table", None)
-        return replace(self, **changes)
+        kept = (
+            () if any(name in changes for name in OF_EDGES) else ("incoming", "outgoing", "_mapped")
+        )
+        known = {name: self.__dict__[name] for name in kept if name in self.__dict__}
+        if set(changes) <= {"name", "notes"}:
+            values = {item.name: getattr(self, item.name) for item in fields(self)} | changes
+            more = {"_fingerprint": self._fingerprint} if "_fingerprint" in self.__dict__ else {}
+            return Graph.trusted(values, known | more)
+        graph = replace(self, **changes)
+        graph.__dict__.update(known)
+        return graph
 
     def subgraph(self, nodes: Tensor) -> Graph:
         """The graph of some nodes and the edges among them, renumbered in the order given.
@@ -225,12 +286,9 @@ class Graph:
         digest = hashlib.sha256()
         for name, value in _facts(self):
             digest.update(f"{name}:".encode())
-            if isinstance(value, Tensor):
-                array = np.ascontiguousarray(value.detach().cpu().numpy())
-                digest.update(f"{array.dtype.str}{array.shape}".encode())
-                digest.update(array.ravel().view(np.uint8).data)
-            else:
-                digest.update(f"{value}\0".encode())
+            for piece in _content(value) if isinstance(value, Tensor) else value:
+                digest.update(piece)
+                self.release()
         return digest.hexdigest()
 
     def to_pyg(self) -> Data:
@@ -262,30 +320,58 @@ def _rebuild(values: dict[str, Any]) -> Graph:
     return Graph(**values)
 
 
-def _facts(graph: Graph) -> Iterator[tuple[str, object]]:
+def _facts(graph: Graph) -> Iterator[tuple[str, Tensor | Iterable[bytes]]]:
     """The facts that a fingerprint covers: name and value of each that is known."""
-    yield "num_nodes", graph.num_nodes
-    yield "directed", graph.directed
-    yield "num_classes", graph.num_classes  # names of classes may tell of more than there are
+    yield "num_nodes", [f"{graph.num_nodes}\0".encode()]
+    yield "directed", [f"{graph.directed}\0".encode()]
+    # Names of classes may tell of more than there are.
+    yield "num_classes", [f"{graph.num_classes}\0".encode()]
     if graph.x is not None and is_csr(graph.x):
-        yield "shape", list(graph.x.shape)
-        yield "crow", graph.x.crow_indices().long()
-        yield "column", graph.x.col_indices().long()
+        yield "shape", [f"{list(graph.x.shape)}\0".encode()]
+        yield "crow", graph.x.crow_indices()
+        yield "column", graph.x.col_indices()
         yield "values", graph.x.values()
     elif graph.x is not None:
         yield "x", graph.x
-    for name in ("edge_index", "edge_weight", "y", "graph_ids", "ratios"):
+    for name in ("edge_index", "edge_weight", "y", "graph_ids"):
         value = getattr(graph, name)
         if value is not None:
             yield name, value
+    if graph.ratios is not None:
+        yield "ratios", [f"{graph.ratios}\0".encode()]
     for part in PARTS:
         if graph.split is not None and part in graph.split:
             yield part, distinct(graph.split[part].long())  # the order of nodes means nothing
     for name, pairs in sorted((graph.links or {}).items()):
-        yield f"links {name}", pairs.long()
+        yield f"links {name}", pairs
     if graph.table is not None:
-        yield "table", graph.table.content()
-    yield "ids", "\0".join(map(str, graph.ids.tolist()))
+        yield "table", graph.table.content(BLOCK)
+    yield "ids", _texts(graph.ids)
+
+
+def _content(tensor: Tensor) -> Iterator[Any]:
+    """Type, shape and bytes of an array; indices count as int64, however they are stored."""
+    array = tensor.detach().cpu().numpy()
+    short = array.dtype.kind == "i" and array.dtype.itemsize < 8
+    dtype = np.dtype(np.int64) if short else array.dtype
+    yield f"{dtype.str}{array.shape}".encode()
+    if not short and array.flags.c_contiguous:
+        content = array.reshape(-1).view(np.uint8)
+        for start in range(0, len(content), 256 * BLOCK):
+            yield content[start : start + 256 * BLOCK].data
+        return
+    for row in array if array.ndim == 2 and len(array) == 2 else [array]:
+        step = max(1, BLOCK // max(1, math.prod(row.shape[1:])))
+        for start in range(0, len(row), step):
+            yield np.ascontiguousarray(row[start : start + step], dtype).tobytes()
+
+
+def _texts(ids: np.ndarray) -> Iterator[bytes]:
+    """The ids as text, with a null character between."""
+    for start in range(0, len(ids), BLOCK):
+        text = "\0".join(map(str, ids[start : start + BLOCK].tolist()))
+        yield ("\0" * (start > 0) + text).encode()
+    yield b"\0"
 
 
 def _ids_or_numbers(ids: np.ndarray | None, num_nodes: int) -> np.ndarray:

@@ -7,7 +7,7 @@ matrix rise, so no entry is there twice.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,9 @@ from torch import Tensor
 from hgcn.errors import DataError
 
 
-def csr_matrix(crow: Tensor, column: Tensor, values: Tensor, shape: Sequence[int]) -> Tensor:
+def csr_matrix(
+    crow: Tensor, column: Tensor, values: Tensor, shape: Sequence[int], *, checked: bool = True
+) -> Tensor:
     """A CSR tensor, without the warning of torch that its CSR layout is in beta.
 
     Args:
@@ -25,10 +27,12 @@ def csr_matrix(crow: Tensor, column: Tensor, values: Tensor, shape: Sequence[int
         column: the column of each entry.
         values: the value of each entry.
         shape: number of rows and of columns.
+        checked: whether torch looks for faults.
     """
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Sparse CSR tensor support is in beta", UserWarning)
-        return torch.sparse_csr_tensor(crow, column, values, tuple(shape), check_invariants=True)
+        column = column.to(crow.dtype)
+        return torch.sparse_csr_tensor(crow, column, values, tuple(shape), check_invariants=checked)
 
 
 def is_csr(x: Tensor) -> bool:
@@ -39,6 +43,22 @@ def is_csr(x: Tensor) -> bool:
 def stored_values(x: Tensor) -> Tensor:
     """The values of a matrix: of a sparse one those that are stored, in one row."""
     return x.values() if is_csr(x) else x
+
+
+def all_finite(values: Tensor, then: Callable[[], None] | None = None) -> bool:
+    """Whether no value is NaN or infinite; some rows are looked at at a time.
+
+    Args:
+        values: the values.
+        then: called after each of these blocks of rows.
+    """
+    rows = max(1, (1 << 24) // max(1, values[:1].numel()))
+    for block in torch.split(values, rows):
+        if not bool(block.isfinite().all()):
+            return False
+        if then is not None:
+            then()
+    return True
 
 
 def with_values(x: Tensor, values: Tensor) -> Tensor:
@@ -125,7 +145,7 @@ def append_columns(x: Tensor, more: Tensor) -> Tensor:
     return csr_matrix(crow, new_column, new_values, (rows, columns + width))
 
 
-def as_features(value: Any, path: str = "features") -> Tensor:
+def as_features(value: Any, path: str = "features", first: int = 0) -> Tensor:
     """A float32 matrix from a tensor, an array or a sparse matrix; sparse ones become CSR.
 
     Example:
@@ -135,6 +155,7 @@ def as_features(value: Any, path: str = "features") -> Tensor:
     Args:
         value: a tensor, anything that NumPy takes as an array, or a SciPy sparse matrix.
         path: name of the source, for errors.
+        first: the number of the first row, for errors.
     """
     if isinstance(value, Tensor) and value.layout != torch.strided:
         entries = value.detach().cpu().to_sparse(2).coalesce()
@@ -152,7 +173,7 @@ def as_features(value: Any, path: str = "features") -> Tensor:
     wrong = (~dense.isfinite()).nonzero()
     if len(wrong):
         row, column = wrong[0].tolist()
-        _refuse(dense[row, column].item(), row, column, path)
+        _refuse(dense[row, column].item(), first + row, column, path)
     return dense
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -9,6 +11,22 @@ import numpy as np
 
 if TYPE_CHECKING:
     import polars as pl
+
+
+class StoredColumns(ABC):
+    """Columns that are not in memory.
+
+    Attributes:
+        height: the number of rows.
+        columns: the names of the columns.
+    """
+
+    height: int
+    columns: list[str]
+
+    @abstractmethod
+    def rows(self, at: np.ndarray | slice | None) -> pl.DataFrame:
+        """Some rows, or all, brought to memory."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,30 +38,40 @@ class FeatureTable:
     (:class:`hgcn.data.encoding.Encoding`). So a graph keeps the columns themselves.
 
     Args:
-        data: the columns, with null for what is missing.
+        source: the columns, with null for what is missing; or columns on the disk.
         path: name of the source, for errors.
         text: names of columns whose words are hashed.
         date_parts: whether dates become year, month, day, weekday and hour too.
         label: the column of the same table that classes were read from, if they were.
     """
 
-    data: pl.DataFrame
+    source: pl.DataFrame | StoredColumns
     path: str
     text: tuple[str, ...] = ()
     date_parts: bool = False
     label: str | None = None
 
     def __len__(self) -> int:
-        return self.data.height
+        return self.source.height
 
-    def rows(self, at: np.ndarray) -> FeatureTable:
-        """Some rows, in the order given."""
-        return replace(self, data=self.data[at])
+    @property
+    def data(self) -> pl.DataFrame:
+        """All columns, in memory."""
+        return self.source.rows(None) if isinstance(self.source, StoredColumns) else self.source
 
-    def content(self) -> str:
-        """The table as text: equal for equal tables, wherever they were read from."""
-        choices = (*sorted(self.text), self.date_parts, self.label)
-        return f"{self.data.write_csv()}\0{choices}"
+    def rows(self, at: np.ndarray | slice) -> FeatureTable:
+        """Some rows, in the order given; of columns on the disk no others are read."""
+        stored = self.source
+        return replace(
+            self, source=stored.rows(at) if isinstance(stored, StoredColumns) else stored[at]
+        )
+
+    def content(self, block: int) -> Iterator[bytes]:
+        """The table as text, some rows at a time: equal for equal tables, wherever they are."""
+        for start in range(0, max(len(self), 1), block):
+            rows = self.rows(slice(start, start + block)).data
+            yield rows.write_csv(include_header=start == 0).encode()
+        yield f"\0{(*sorted(self.text), self.date_parts, self.label)}\0".encode()
 
 
 def stack_tables(tables: list[FeatureTable]) -> FeatureTable:
@@ -56,4 +84,4 @@ def stack_tables(tables: list[FeatureTable]) -> FeatureTable:
     for name in names:  # a column may hold numbers in one table and words in another
         if len({frame.schema[name] for frame in data}) > 1:
             data = [frame.with_columns(pl.col(name).cast(pl.String)) for frame in data]
-    return replace(first, data=pl.concat(data))
+    return replace(first, source=pl.concat(data))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -11,35 +11,50 @@ from torch import Tensor
 from hgcn.compiled import fixed_order
 from hgcn.data.graph import Graph
 from hgcn.errors import GraphError
-from hgcn.inference.trained import Trained, embedding_layers, id_column
+from hgcn.inference.trained import Trained, embedding_layers, id_column, row_blocks
 
 if TYPE_CHECKING:
     import polars as pl
 
 
-@torch.no_grad()
 def class_probabilities(trained: Trained, graph: Graph) -> Tensor:
     """Probabilities ``[N, classes]`` of the classes of all nodes."""
-    z = embedding_layers(trained, graph)[-1].to(trained.config.device)
-    with fixed_order(graph.size):
-        return trained.predictor.classes(z).softmax(-1).cpu()
+    return torch.cat(list(_chances(trained, graph)))
+
+
+@torch.no_grad()
+def _chances(trained: Trained, graph: Graph) -> Iterator[Tensor]:
+    """Probabilities of the classes, some rows at a time."""
+    z = embedding_layers(trained, graph)[-1]
+    for rows in row_blocks(graph.num_nodes):
+        with fixed_order(graph.size):
+            block = z[rows].to(trained.config.device)
+            yield trained.predictor.classes(block).softmax(-1).cpu()
 
 
 def class_table(trained: Trained, graph: Graph) -> pl.DataFrame:
     """A table: the most probable class of each node, and the probabilities of all classes."""
     import polars as pl
 
-    chance = class_probabilities(trained, graph)
-    best, number = chance.max(-1)
+    return pl.concat(class_blocks(trained, graph))
+
+
+def class_blocks(trained: Trained, graph: Graph) -> Iterator[pl.DataFrame]:
+    """The table of classes, some rows at a time."""
+    import polars as pl
+
     names = trained.names_of_classes()
-    return pl.DataFrame(
-        {
-            "id": id_column(graph),
-            "class": [names[k] for k in number.tolist()],
-            "probability": best.numpy(),
-            **{f"p({name})": chance[:, k].numpy() for k, name in enumerate(names)},
-        }
-    )
+    chances = _chances(trained, graph)
+    for rows, chance in zip(row_blocks(graph.num_nodes), chances, strict=True):
+        best, number = chance.max(-1)
+        yield pl.DataFrame(
+            {
+                "id": id_column(graph, rows),
+                "class": [names[k] for k in number.tolist()],
+                "probability": best.numpy(),
+                **{f"p({name})": chance[:, k].numpy() for k, name in enumerate(names)},
+            }
+        )
 
 
 @torch.no_grad()

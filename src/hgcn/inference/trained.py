@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,9 @@ from hgcn.models.predictor import Predictor
 
 if TYPE_CHECKING:
     import polars as pl
+
+BLOCK = 1 << 17
+"""Rows of a table that are put together at a time."""
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -88,13 +92,32 @@ def embedding_table(trained: Trained, graph: Graph, *, coordinates: str = "norma
     """Embeddings with ids, as a table."""
     import polars as pl
 
-    z = embeddings(trained, graph, coordinates=coordinates).numpy()
-    columns = {f"z{k}": z[:, k] for k in range(z.shape[1])}
-    return pl.DataFrame({"id": id_column(graph), **columns})
+    return pl.concat(embedding_blocks(trained, graph, coordinates=coordinates))
 
 
-def id_column(graph: Graph) -> pl.Series:
-    """The ids of all nodes, as a column of a table."""
+def embedding_blocks(
+    trained: Trained, graph: Graph, *, coordinates: str = "normal"
+) -> Iterator[pl.DataFrame]:
+    """Embeddings with ids, as tables of some rows each."""
     import polars as pl
 
-    return pl.Series(graph.ids.tolist(), strict=False)
+    space, layer = trained.predictor.encoder.space, embedding_layers(trained, graph)[-1]
+    for rows in row_blocks(graph.num_nodes):
+        z = space.coordinates(layer[rows], coordinates).numpy()
+        columns = {f"z{k}": z[:, k] for k in range(z.shape[1])}
+        yield pl.DataFrame({"id": id_column(graph, rows), **columns})
+
+
+def row_blocks(total: int) -> Iterator[slice]:
+    """The rows of a table that is written some at a time; one block for small ones."""
+    return (slice(start, min(start + BLOCK, total)) for start in range(0, total, BLOCK))
+
+
+def id_column(graph: Graph, rows: slice | None = None) -> pl.Series:
+    """The ids of all nodes, or of some, as a column of a table."""
+    import polars as pl
+
+    if graph.ids.dtype.kind == "O":  # what type the column has, all of them tell
+        column = pl.Series(graph.ids.tolist(), strict=False)
+        return column if rows is None else column[rows]
+    return pl.Series(graph.ids[slice(None) if rows is None else rows].tolist(), strict=False)

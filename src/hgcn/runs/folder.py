@@ -83,7 +83,7 @@ def finish(run: Run, path: Path) -> None:
     }
     write_tree(path / MODEL, {"about": about, "weights": run.predictor.state_dict()})
     if "graph" in run._kept:
-        files.write_table(path / EMBEDDINGS, run.embedding_table())
+        files.write_blocks(path / EMBEDDINGS, run.embedding_blocks())
     about_run = {**run.environment, "num_classes": run.predictor.num_classes}
     sealed = [*SEALED]
     if "auto" in run.metrics:

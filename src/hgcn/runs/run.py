@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import warnings
 import weakref
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -155,15 +157,24 @@ class Run(Trained):
         self, graph: Any = None, *, coordinates: str = "normal", only_new: bool = False
     ) -> pl.DataFrame:
         """Embeddings with ids, as a table; ``only_new`` leaves out the nodes of the run's graph."""
-        table = trained.embedding_table(self, self.resolve(graph), coordinates=coordinates)
-        return self.without_known(table) if only_new else table
+        import polars as pl
+
+        return pl.concat(self.embedding_blocks(graph, coordinates=coordinates, only_new=only_new))
+
+    def embedding_blocks(
+        self, graph: Any = None, *, coordinates: str = "normal", only_new: bool = False
+    ) -> Iterator[pl.DataFrame]:
+        """The table of embeddings, some rows at a time."""
+        blocks = trained.embedding_blocks(self, self.resolve(graph), coordinates=coordinates)
+        return map(self.without_known, blocks) if only_new else blocks
 
     def without_known(self, table: pl.DataFrame) -> pl.DataFrame:
         """A table of nodes without those of the graph that the run was trained on."""
         import polars as pl
 
-        return table.filter(~pl.col("id").cast(pl.String).is_in(self._known_ids().implode()))
+        return table.filter(~pl.col("id").cast(pl.String).is_in(self._known_ids.implode()))
 
+    @cached_property
     def _known_ids(self) -> pl.Series:
         """The ids of the run's own graph, as text; from the run folder if the data are gone."""
         import polars as pl
@@ -212,6 +223,13 @@ class Run(Trained):
         """A row for each node with what the task of the run predicts of it, such as its class."""
         graph = self.resolve(graph)
         return task_of(self.config).predict(self, graph)
+
+    def prediction_blocks(
+        self, graph: Any = None, *, only_new: bool = False
+    ) -> Iterator[pl.DataFrame]:
+        """The table of predictions, some rows at a time."""
+        blocks = task_of(self.config).prediction_blocks(self, self.resolve(graph))
+        return map(self.without_known, blocks) if only_new else blocks
 
     def evaluate(self, graph: Any = None, *, negatives: str = "random") -> dict[str, float]:
         """Scores on the run's own test part, or on another graph, all of which is then a test.

@@ -15,7 +15,7 @@ from hgcn.data.graph import Graph
 from hgcn.data.splits import NodeSplit, split_links, split_nodes
 from hgcn.errors import ConfigError, GraphError
 from hgcn.inference.feature_map import FeatureMap
-from hgcn.inference.predict import class_probabilities, class_table, known_classes
+from hgcn.inference.predict import class_blocks, class_probabilities, class_table, known_classes
 from hgcn.inference.trained import Trained
 from hgcn.models.predictor import Predictor
 from hgcn.names import PARTS
@@ -227,6 +227,11 @@ class NodeTask(Task):
     def predict(cls, trained: Trained, graph: Graph) -> pl.DataFrame:
         """A table: the most probable class of each node, and the probabilities of all classes."""
         return class_table(trained, graph)
+
+    @classmethod
+    def prediction_blocks(cls, trained: Trained, graph: Graph) -> Iterator[pl.DataFrame]:
+        """The table of predictions, some rows at a time."""
+        return class_blocks(trained, graph)
 
 
 def disagreement(logits: Tensor) -> Tensor:

@@ -223,3 +223,8 @@ class Task(ABC):
     @abstractmethod
     def predict(cls, trained: Trained, graph: Graph) -> pl.DataFrame:
         """A table of predictions with a row for each node; an error if the task has none."""
+
+    @classmethod
+    def prediction_blocks(cls, trained: Trained, graph: Graph) -> Iterator[pl.DataFrame]:
+        """The table of predictions, some rows at a time."""
+        yield cls.predict(trained, graph)

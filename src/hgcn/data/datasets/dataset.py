@@ -40,6 +40,7 @@ class Dataset:
         delta: Gromov's hyperbolicity of the largest component, where it is known; a lower bound,
             from 20 million sampled quadruples, for twitch and email_enron.
         load: a function that makes or reads the graph.
+        here: a function that tells whether the files that ``load`` reads are here, if it reads any.
         folder: the folder to read, of the layout that :func:`hgcn.data.read` takes: a path, or, as
             a string, the name of a folder in ``HGCN_DATA`` or in the cache.
         instead: unusual names of files of the folder, by what they hold (see
@@ -74,6 +75,7 @@ class Dataset:
     notes: tuple[str, ...] | None = None
     ratios: tuple[float, float, float] | None = None
     presets: Path | None = None
+    here: Callable[[], bool] | None = None
 
     def __post_init__(self) -> None:
         if (self.load is None) == (self.folder is None):

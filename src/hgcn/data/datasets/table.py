@@ -12,6 +12,7 @@ import numpy as np
 from hgcn.data.datasets.dataset import Dataset, Datasets
 from hgcn.data.datasets.download import cache_folder, download, writable
 from hgcn.data.datasets.folder import write_folder
+from hgcn.data.datasets.ogb import ARXIV, COLLAB, PRODUCTS, Benchmark
 from hgcn.data.datasets.simulate import RATIOS, disease, disease_m
 from hgcn.data.graph import Graph
 from hgcn.data.reading.arrays import load_array
@@ -31,6 +32,7 @@ _ODBL = ("ODbL 1.0 (OpenFlights)", _HGCN)
 _SIMULATED = ("MIT (this package)", "simulated")
 _CONES = ("WordNet 3.0", "dalab/hyperbolic_cones")
 _SEAL = ("none stated", "Zhang and Chen 2018")
+_OGB = "snap-stanford/ogb"
 _LOCAL = ("Read from HGCN_DATA: no address of plain files is known.",)
 _POSITION = ("latitude/90", "longitude/180", "altitude in feet/3000")
 _AIRPORT = (*_POSITION, "log10(GDP per head)/7")
@@ -151,6 +153,21 @@ _ENTRIES = (
         4941, 6594, 0, 0, 1, *_SEAL, _LINK, 10.0,
         folder="power", presets=PRESETS, notes=_LOCAL,
     ),
+    Dataset(
+        "ogbn-arxiv", "citations among papers of arXiv (OGB)",
+        169343, 0, 128, 40, 1, "ODC-BY (OGB)", _OGB, ("node",),
+        load=lambda: ARXIV.load(data_folders()), here=lambda: _has(ARXIV), presets=PRESETS,
+    ),
+    Dataset(
+        "ogbn-products", "products that are bought together (OGB)",
+        2449029, 0, 100, 47, 1, "Amazon licence (OGB)", _OGB, ("node",),
+        load=lambda: PRODUCTS.load(data_folders()), here=lambda: _has(PRODUCTS), presets=PRESETS,
+    ),
+    Dataset(
+        "ogbl-collab", "authors who work together (OGB)",
+        235868, 0, 128, 0, 1, "ODC-BY (OGB)", _OGB, _LINK,
+        load=lambda: COLLAB.load(data_folders()), here=lambda: _has(COLLAB), presets=PRESETS,
+    ),
 )  # fmt: skip
 
 DATASETS = Datasets("data set", {entry.name: entry for entry in _ENTRIES})
@@ -199,8 +216,14 @@ def load_dataset(name: str, *, progress: bool = True, server: str = SERVER) -> G
 
 def is_present(name: str) -> bool:
     """Whether a data set can be loaded without a download."""
-    made = name in DATASETS and DATASETS[name].load is not None
-    return made or find_dataset(name) is not None
+    entry = DATASETS.get(name)
+    if entry is not None and entry.here is not None:
+        return entry.here()
+    return (entry is not None and entry.load is not None) or find_dataset(name) is not None
+
+
+def _has(benchmark: Benchmark) -> bool:
+    return benchmark.folder(data_folders()) is not None
 
 
 def find_dataset(name: str) -> Path | None:
@@ -209,12 +232,12 @@ def find_dataset(name: str) -> Path | None:
     folder = name if entry is None else entry.folder
     if folder is None:
         return None
-    roots = [Path()] if isinstance(folder, Path) else _data_folders()
+    roots = [Path()] if isinstance(folder, Path) else data_folders()
     found = (root / folder for root in roots)
     return next((path for path in found if holds_edges(path)), None)
 
 
-def _data_folders() -> list[Path]:
+def data_folders() -> list[Path]:
     """The folders that hold data sets, in the order in which they are searched."""
     folders = [cache_folder() / "datasets"]
     if own := os.environ.get("HGCN_DATA"):

@@ -17,16 +17,21 @@ ARRAY_ENDINGS = (".npy", ".npz")
 _HINT = "Save numbers that are mostly zeros with scipy.sparse.save_npz."
 
 
-def load_array(path: Path) -> Any:
-    """A NumPy array with rows, or a SciPy sparse matrix; pickled objects are never loaded."""
+def load_array(path: Path, *, mapped: bool = False) -> Any:
+    """A NumPy array with rows, or a SciPy sparse matrix; pickled objects are never loaded.
+
+    Args:
+        path: the file.
+        mapped: whether an array of an ``.npy`` file stays on the disk.
+    """
     check_file(path)
-    array = _load(path)
+    array = _load(path, mapped)
     if not array.ndim:
         raise DataError(f"Expected an array with a row for each node, got one value ({path}).")
     return array
 
 
-def _load(path: Path) -> Any:
+def _load(path: Path, mapped: bool) -> Any:
     try:
         # Opened here, as NumPy leaves a file open that it cannot read.
         with path.open("rb") as opened:
@@ -37,7 +42,7 @@ def _load(path: Path) -> Any:
             if head == npy.MAGIC_PREFIX:
                 _check_header(opened, path.stat().st_size)
                 opened.seek(0)
-            return np.load(opened, allow_pickle=False)
+            return np.load(path if mapped else opened, "r" if mapped else None, allow_pickle=False)
     except DataError:
         raise
     except MemoryError:

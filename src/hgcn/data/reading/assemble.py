@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import torch
@@ -105,7 +105,7 @@ def assemble(opened: Opened, given: Given, directed: bool | None) -> dict[str, A
             f"Expected a graph whose edges have a direction for `directed`, got an undirected one "
             f"({edges.path}). Its edges have no first and second end."
         )
-    values = _open(opened.nodes, given)
+    values = open_nodes(opened.nodes, given)
     own = [] if opened.nodes is None else [opened.nodes]
     ids, ends = number_nodes(edges, opened.num_nodes, [*own, *values.tables()], values.rows())
     found = _node_fields(values, given, ids, edges)
@@ -129,7 +129,7 @@ def assemble(opened: Opened, given: Given, directed: bool | None) -> dict[str, A
 def with_values(graph: Graph, given: Given) -> Graph:
     """A graph that is complete already, with further values for its nodes."""
     table = graph_table(graph)
-    values = _open(table, given)
+    values = open_nodes(table, given)
     for rows in values.rows():
         if len(rows) != graph.num_nodes:
             raise DataError(
@@ -143,7 +143,7 @@ def with_values(graph: Graph, given: Given) -> Graph:
     return graph.replace(**found)
 
 
-def _open(own: Keyed | None, given: Given) -> NodeValues:
+def open_nodes(own: Keyed | None, given: Given) -> NodeValues:
     """The values that are named, each from its table; ``own`` is the table of the source."""
     table = own if given.nodes is None else open_table(given.nodes, "`nodes`")
     features = open_values(given.features, table, "features")
@@ -164,7 +164,7 @@ def _open(own: Keyed | None, given: Given) -> NodeValues:
     groups = open_values(given.graph_ids, holder(given.graph_ids), "graph_ids")
     features = _chosen_columns(features, table, given)
     if isinstance(features, Keyed) and given.encoding is None:
-        rest = features.without(labels, groups, *_split_column(given, table))
+        rest = features.without(labels, groups, *split_column(given, table))
         both = [name for name in features.columns if name not in rest.columns]
         if both and (given.feature_columns or isinstance(given.features, list | tuple)):
             raise DataError(
@@ -175,7 +175,8 @@ def _open(own: Keyed | None, given: Given) -> NodeValues:
     return NodeValues(table, features, labels, groups)
 
 
-def _split_column(given: Given, table: Keyed | None) -> list[Keyed]:
+def split_column(given: Given, table: Keyed | None) -> list[Keyed]:
+    """The column of a table that says the part of each node, if it is one that does."""
     if table is None or not isinstance(given.split, str) or given.split not in table.columns:
         return []
     return [replace(table, columns=(given.split,))]
@@ -217,7 +218,7 @@ def _node_fields(
     features, labels, groups = values.features, values.labels, values.groups
     columns: dict[str, np.ndarray] = {}
     if values.table is not None:
-        used = _split_column(given, values.table)
+        used = split_column(given, values.table)
         columns = _columns(values.table.without(features, labels, groups, *used), ids)
     if features is not None:
         label = None
@@ -226,10 +227,10 @@ def _node_fields(
         found |= _features(features, ids, edges, given, label)
         notes += found.pop("notes")
     if labels is not None:
-        found["y"], found["class_names"], missing = _classes(labels, ids, "labels")
+        found["y"], found["class_names"], missing = classes_of(labels, ids, "labels")
         notes += [f"Labels: {count(missing, 'node')} without one."] * bool(missing)
     if groups is not None:
-        found["graph_ids"], names, missing = _classes(groups, ids, "graph ids")
+        found["graph_ids"], names, missing = classes_of(groups, ids, "graph ids")
         columns["graph"] = np.array(names)[found["graph_ids"].numpy()]
     if given.split is not None:
         found |= split_fields(given.split, values.table, ids)
@@ -237,19 +238,29 @@ def _node_fields(
 
 
 def _check_groups(group: Ints, ids: pl.Series, ends: Ints, edges: Edges) -> None:
+    check_groups(group, ids)
+    source, target = np.split(group[ends], 2)
+    if (source != target).any():
+        row = int((source != target).argmax())
+        refuse_crossing(edges.location(row), int((source != target).sum()))
+
+
+def check_groups(group: Ints, ids: pl.Series) -> None:
+    """Refuse nodes without a graph id."""
     if (group < 0).any():
         at = int((group < 0).argmax())
         raise DataError(
             f"Expected a graph id for each node, got none for {ids[at]}; "
             f"{count(int((group < 0).sum()), 'such node')}."
         )
-    source, target = np.split(group[ends], 2)
-    if (source != target).any():
-        row = int((source != target).argmax())
-        raise DataError(
-            f"Expected each edge to stay inside one graph, got one between two "
-            f"({edges.location(row)}); {count(int((source != target).sum()), 'such edge')}."
-        )
+
+
+def refuse_crossing(where: str, number: int) -> NoReturn:
+    """Raise the error for edges between two graphs; ``where`` is the first."""
+    raise DataError(
+        f"Expected each edge to stay inside one graph, got one between two ({where}); "
+        f"{count(number, 'such edge')}."
+    )
 
 
 def _features(
@@ -263,11 +274,7 @@ def _features(
         x = as_features(features.value, features.path)
         return {"x": x, "feature_names": None, "table": None, "notes": []}
     frame = features.frame
-    at = aligned(features, ids, "features")
-    if (at < 0).any():
-        missing_ids(ids.filter(at < 0), frame.path, "features", edges)
-    if not features.columns:
-        raise DataError(f"Expected columns of features, got none ({frame.path}).")
+    at = feature_rows(features, ids, edges)
     data = frame.data.select(
         without_text(clean_text(frame.data[name])) for name in features.columns
     )
@@ -275,20 +282,37 @@ def _features(
     table = FeatureTable(data[at], frame.path, text, given.date_parts, label)
     location = _location(frame.location, at)
     encoding = given.encoding or Encoding.fit(table, location=location)
-    notes = [
-        f"Features: {count(missing, 'missing value')} of {column.name!r} became {column.gap}."
-        for column in encoding.columns
-        if (missing := table.data[column.name].null_count())
-    ]
+    gaps = {name: table.data[name].null_count() for name in table.data.columns}
+    notes = notes_on_gaps(encoding, gaps)
     x = encoding(table, location)
     return {"x": x, "feature_names": encoding.names, "table": table, "notes": notes}
+
+
+def feature_rows(features: Keyed, ids: pl.Series, edges: Edges | None) -> Ints:
+    """The row of each node in a table of features; refused where one has none."""
+    at = aligned(features, ids, "features")
+    if (at < 0).any():
+        missing_ids(ids.filter(at < 0), features.frame.path, "features", edges)
+    if not features.columns:
+        raise DataError(f"Expected columns of features, got none ({features.frame.path}).")
+    return at
+
+
+def notes_on_gaps(encoding: Encoding, missing: Mapping[str, int]) -> list[str]:
+    """Sentences on missing values, given their number in each column."""
+    return [
+        f"Features: {count(missing[column.name], 'missing value')} of {column.name!r} became "
+        f"{column.gap}."
+        for column in encoding.columns
+        if missing[column.name]
+    ]
 
 
 def _location(of_row: Callable[[int], str], at: Ints) -> Callable[[int], str]:
     return lambda row: of_row(int(at[row]))
 
 
-def _classes(
+def classes_of(
     values: Keyed | RowValues, ids: pl.Series, what: str
 ) -> tuple[Tensor, tuple[str, ...], int]:
     """Class of each node, names of classes, number of nodes without one."""

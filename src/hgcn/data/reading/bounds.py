@@ -73,7 +73,7 @@ def check_columns(number: int, path: str) -> None:
         )
 
 
-def check_lines(data: bytes, path: str) -> None:
+def check_lines(data: bytes, path: str, first: int = 1) -> None:
     """Refuse a text with a line of more than ``MOST_LINE`` bytes."""
     # Such a line covers a whole block of half that size. To look for a line end in each block is
     # quick: most have one near their start.
@@ -85,7 +85,7 @@ def check_lines(data: bytes, path: str) -> None:
         end = data.find(b"\n", begin)
         length = (len(data) if end < 0 else end) - begin
         if length > MOST_LINE:
-            line = data.count(b"\n", 0, begin) + 1
+            line = data.count(b"\n", 0, begin) + first
             raise DataError(
                 f"Expected lines of at most {MOST_LINE:,} bytes, got one of {length:,} ({path}, "
                 f"line {line}). Is it a table, with a line for each row?"

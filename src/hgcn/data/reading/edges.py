@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -50,32 +50,37 @@ class Edges:
 
 def edges_from_table(table: Table) -> Edges:
     """The edges of a table in a file, one in each row."""
-    return edges_from_frame(read_table(table, _is_header, plain=False), table)
+    return edges_from_frame(read_table(table, is_edge_header, plain=False), table)
 
 
 def edges_from_frame(frame: Frame, table: Table) -> Edges:
     """The edges of a table that was read; ``table`` says how."""
-    names = frame.data.columns
-    source, target, weight = _roles(frame, table)
+    source, target, weight, notes = edge_columns(frame, table)
     _check_first_row(frame, source, target)
-    used = [name for name in (source, target, weight) if name is not None]
-    check_types(frame, used)
-    notes = []
-    if frame.header and table.header is None and table.columns is None:
-        notes += _note_on_header(source, target)
-    if not frame.header and table.columns is None and weight is not None:
-        notes.append("The third column of the edges was read as their weight.")
-    unused = [name for name in names if name not in used]
-    if unused:
-        notes.append(f"Columns of the edges that were not used: {', '.join(unused)}.")
+    check_types(frame, [name for name in (source, target, weight) if name is not None])
     return make_edges(
         frame.data.get_column(source),
         frame.data.get_column(target),
         None if weight is None else frame.data.get_column(weight),
         frame.path,
         frame.location,
-        notes=tuple(notes),
+        notes=notes,
     )
+
+
+def edge_columns(frame: Frame, table: Table) -> tuple[str, str, str | None, tuple[str, ...]]:
+    """The columns with source, target and weight of edges, and notes on how they were chosen."""
+    source, target, weight = _roles(frame, table)
+    used = [name for name in (source, target, weight) if name is not None]
+    notes = []
+    if frame.header and table.header is None and table.columns is None:
+        notes += _note_on_header(source, target)
+    if not frame.header and table.columns is None and weight is not None:
+        notes.append("The third column of the edges was read as their weight.")
+    unused = [name for name in frame.data.columns if name not in used]
+    if unused:
+        notes.append(f"Columns of the edges that were not used: {', '.join(unused)}.")
+    return source, target, weight, tuple(notes)
 
 
 def make_edges(
@@ -99,15 +104,21 @@ def make_edges(
     ids = tidy(both, lambda at: location(at % rows))
     if ids.dtype == pl.Int64 and len(ids) and ids.min() < 0:  # type: ignore[operator]
         at = (ids < 0).arg_max() or 0
-        raise DataError(
-            f"Expected ids of nodes, got the negative number {ids[at]} ({location(at % rows)}). "
-            "Remove these rows if it stands for nothing, or use names such as 'n-1'."
-        )
-    values = None if weight is None else _weights(weight, location)
+        refuse_negative(int(ids[at]), location(at % rows))
+    values = None if weight is None else read_weights(weight, location)
     return Edges(ids, values, path, location, directed, notes)
 
 
-def _weights(weight: pl.Series, location: Callable[[int], str]) -> Floats:
+def refuse_negative(number: int, where: str) -> NoReturn:
+    """Raise the error for an id below zero."""
+    raise DataError(
+        f"Expected ids of nodes, got the negative number {number} ({where}). "
+        "Remove these rows if it stands for nothing, or use names such as 'n-1'."
+    )
+
+
+def read_weights(weight: pl.Series, location: Callable[[int], str]) -> Floats:
+    """Weights as numbers, each above zero."""
     import polars as pl
 
     numbers = weight.cast(pl.Float64, strict=False).fill_null(float("nan")).to_numpy()
@@ -133,7 +144,8 @@ def _is_number(text: str) -> bool:
     return True
 
 
-def _is_header(top: list[list[str]]) -> bool | None:
+def is_edge_header(top: list[list[str]]) -> bool | None:
+    """Whether the first of two records names the columns of edges; None if it may."""
     first = [name.strip().lower() for name in top[0]]
     if any(a in first and b in first for a, b in zip(SOURCES, TARGETS, strict=True)):
         return True
@@ -185,6 +197,11 @@ def _check_first_row(frame: Frame, source: str, target: str) -> None:
     others = frame.data.slice(1)
     if any(others.get_column(name).is_in(first).any() for name in (source, target)):
         return  # a name of a column would hardly be a node as well
+    refuse_first_row(frame, first)
+
+
+def refuse_first_row(frame: Frame, first: list[str]) -> NoReturn:
+    """Raise the error for a first line that may be an edge or a header."""
     raise DataError(
         f"Expected to see whether the first line is a header, got {', '.join(first)}, which occurs "
         f"nowhere else ({frame.location(0)}). Say it: Table(path, header=True) or header=False."

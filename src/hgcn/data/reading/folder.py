@@ -29,6 +29,7 @@ FILES = {
 }
 """The contents of a folder, and for each the names that its file may have."""
 
+OF_NODES = ("nodes", "features", "labels", "graph_ids")
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
@@ -50,21 +51,27 @@ def folder_fields(
         num_nodes: number of nodes of a graph that has nothing but edges; the edges then hold
             numbers of nodes.
     """
+    files, given = folder_given(folder, given or Given(), instead)
+    edges = edges_from_table(Table(files["edges"]))
+    only_edges = all(getattr(given, what) is None for what in OF_NODES)
+    fields = assemble(Opened(edges, num_nodes if only_edges else None), given, directed)
+    if "split" in files and given.split is None:
+        fields |= json_split_fields(files["split"], fields)
+    return fields
+
+
+def folder_given(
+    folder: Path, given: Given, instead: Mapping[str, str] = NOTHING
+) -> tuple[dict[str, Path], Given]:
+    """The files of a folder, and what is said of its nodes by them and by the caller, who wins."""
     files = folder_files(folder, instead)
-    given = given or Given()
-    own = {what: files.get(what) for what in ("nodes", "features", "labels", "graph_ids")}
+    own = {what: files.get(what) for what in OF_NODES}
     if given.feature_columns:
         own["features"] = None  # these are columns of the table of nodes
     values: dict[str, Any] = {
         what: value for what, value in own.items() if getattr(given, what) is None
     }
-    given = replace(given, **values)
-    edges = edges_from_table(Table(files["edges"]))
-    only_edges = all(getattr(given, what) is None for what in own)
-    fields = assemble(Opened(edges, num_nodes if only_edges else None), given, directed)
-    if "split" in files and given.split is None:
-        fields |= json_split_fields(files["split"], fields)
-    return fields
+    return files, replace(given, **values)
 
 
 def holds_edges(folder: Path, instead: Mapping[str, str] = NOTHING) -> bool:

@@ -45,28 +45,48 @@ def tidy(ids: pl.Series, location: Callable[[int], str]) -> pl.Series:
     return text
 
 
+def as_text(ids: pl.Series, location: Callable[[int], str]) -> pl.Series:
+    """Ids as text without spaces around; what stands for nothing is refused."""
+    import polars as pl
+
+    text = ids.cast(pl.String, strict=False)
+    text = text if ids.dtype.is_numeric() else text.str.strip_chars()
+    _no_missing(text.is_null() | text.is_in(NO_ID), text, location)
+    return text
+
+
+def has_points(column: pl.Series) -> bool:
+    """Whether some ids of a column have a point."""
+    import polars as pl
+
+    text = column.dtype == pl.String
+    return bool(column.dtype.is_float() or (text and column.str.contains(".", literal=True).any()))
+
+
+def as_whole(column: pl.Series) -> pl.Series | None:
+    """Ids, with or without a point, as whole numbers; None if some are none."""
+    import polars as pl
+
+    text = column.dtype == pl.String
+    if text and not column.str.contains(WHOLE_NUMBER).fill_null(True).all():
+        return None
+    numbers = (column.str.strip_chars() if text else column).cast(pl.Float64, strict=False)
+    whole = numbers.cast(pl.Int64, strict=False)
+    return whole if (whole.cast(pl.Float64) == numbers).fill_null(True).all() else None
+
+
 def same_numbers(*columns: pl.Series) -> list[pl.Series]:
     """Columns of ids as whole numbers, if some have a point (``3.0``) and all are whole numbers.
 
     A program that has met a missing value writes a column of whole numbers with points, and the
     column beside it without: both mean the same nodes.
     """
-    import polars as pl
-
-    def has_points(column: pl.Series) -> bool:
-        text = column.dtype == pl.String
-        return column.dtype.is_float() or (text and column.str.contains(".", literal=True).any())
-
     if not any(map(has_points, columns)):
         return list(columns)
-    found = []
+    found: list[pl.Series] = []
     for column in columns:
-        text = column.dtype == pl.String
-        if text and not column.str.contains(WHOLE_NUMBER).fill_null(True).all():
-            return list(columns)
-        numbers = (column.str.strip_chars() if text else column).cast(pl.Float64, strict=False)
-        whole = numbers.cast(pl.Int64, strict=False)
-        if not (whole.cast(pl.Float64) == numbers).fill_null(True).all():
+        whole = as_whole(column)
+        if whole is None:
             return list(columns)
         found.append(whole)
     return found

@@ -40,6 +40,8 @@ class Text:
     data: bytes
     delimiter: str
     comment: str | None = None
+    first: int = 1
+    """The number of the first line, if the bytes are not those from the beginning."""
 
     def records(self) -> Iterator[tuple[int, list[str]]]:
         """Line and fields of each record; those of a blank line are ``[]``."""
@@ -47,7 +49,7 @@ class Text:
         numbers: list[int] = []
 
         def lines() -> Iterator[str]:
-            for number, line in enumerate(io.StringIO(self.decode(), newline=""), 1):
+            for number, line in enumerate(io.StringIO(self.decode(), newline=""), self.first):
                 if self.comment is None or not line.startswith(self.comment):
                     numbers.append(number)
                     yield line
@@ -82,7 +84,7 @@ class Text:
         try:
             return self.data.decode()
         except UnicodeDecodeError as error:
-            line = self.data.count(b"\n", 0, error.start) + 1
+            line = self.data.count(b"\n", 0, error.start) + self.first
             raise DataError(
                 f"Expected text in UTF-8, got the byte 0x{self.data[error.start]:02x} "
                 f"({self.path}, line {line}). Save the file as UTF-8; it may be Latin-1 now."
@@ -137,21 +139,37 @@ def read_bytes(path: Path) -> bytes:
         raise DataError(
             f"Expected a table that fits into memory, got a larger one ({name})."
         ) from None
+    data = without_mark(data, name)
+    if not data.strip():
+        raise DataError(f"Expected a table, got an empty file ({name}).")
+    return clean_lines(data, name)
+
+
+def without_mark(data: bytes, name: str) -> bytes:
+    """The beginning of a text without a byte order mark; refuses UTF-16."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise DataError(f"Expected text in UTF-8, got UTF-16 ({name}, line 1). Save it as UTF-8.")
-    data = data.removeprefix(b"\xef\xbb\xbf")
+    return data.removeprefix(b"\xef\xbb\xbf")
+
+
+def clean_lines(data: bytes, name: str, first: int = 1) -> bytes:
+    """Text with one kind of line end; refuses binary data and overlong lines.
+
+    Args:
+        data: whole lines.
+        name: what errors call the file.
+        first: the number of the first line.
+    """
     zero = data.find(b"\0")
     if zero >= 0:
-        line = data.count(b"\n", 0, zero) + 1
+        line = data.count(b"\n", 0, zero) + first
         raise DataError(
             f"Expected a text file, got binary data ({name}, line {line}). "
             "Does the file have the right ending? Known are .csv, .tsv, .txt and .parquet."
         )
-    if not data.strip():
-        raise DataError(f"Expected a table, got an empty file ({name}).")
     if data.count(b"\r") != data.count(b"\r\n"):  # line ends of old Macs
         data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-    check_lines(data, name)
+    check_lines(data, name, first)
     return data.rstrip(b"\r\n") + b"\n" if data.endswith((b"\n\n", b"\r\n\r\n")) else data
 
 

@@ -77,6 +77,8 @@ def keyed(frame: Frame) -> Keyed:
 
 def open_table(table: Any, name: str) -> Keyed:
     """A table of nodes from a file or a DataFrame; ``name`` is that of a DataFrame, for errors."""
+    if isinstance(table, Keyed):
+        return table
     if is_dataframe(table):
         return keyed(open_dataframe(table, name))
     table = table if isinstance(table, Table) else Table(table)
@@ -98,8 +100,8 @@ def graph_table(graph: Graph) -> Keyed:
 
 def open_values(value: Any, nodes: Keyed | None, what: str) -> Keyed | RowValues | None:
     """The values that ``features``, ``labels`` or ``graph_ids`` name: columns, a file, an array."""
-    if value is None:
-        return None
+    if value is None or isinstance(value, Keyed | RowValues):
+        return value
     if isinstance(value, list | tuple) and value and all(isinstance(v, str) for v in value):
         return _columns(value, nodes, what)
     if isinstance(value, str) and nodes is not None and value in nodes.columns:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -33,12 +34,137 @@ def read_parquet(path: Path) -> pl.DataFrame:
     bytes of a file may stand for any number of them.
     """
     import polars as pl
-    import pyarrow as pa
+
+    file, size, blocks = ParquetRows(path), 0, []
+    for k in range(len(file.sizes) if file.known else 0):
+        blocks.append(file.read(k, file.known))
+        size += int(blocks[-1].estimated_size())
+        check_growth(path, size, HINT)
+    data = {}
+    for name, dtype in file.schema.items():
+        if name in file.known and blocks:
+            data[name] = pl.concat([block.get_column(name) for block in blocks], rechunk=True)
+        else:
+            data[name] = pl.Series(name, [None], dtype=dtype).new_from_index(0, file.height)
+    return pl.DataFrame(data)
+
+
+class ParquetRows:
+    """A Parquet file, of which some rows and columns are read at a time.
+
+    Args:
+        path: the file.
+        rows: the number of rows of a block, at most.
+
+    Attributes:
+        schema: the names and types of all columns.
+        known: the names of those that can be used.
+        height: the number of rows.
+        sizes: the number of rows of each block.
+    """
+
+    def __init__(self, path: Path, rows: int = 1 << 22) -> None:
+        import polars as pl
+
+        self.path = path
+        with _told(path), _opened(path) as file:
+            schema, self.height = file.schema_arrow, file.metadata.num_rows
+            check_columns(len(schema), str(path))
+            # Even a column of nothing but zeros, which takes no room in it, has 8 bytes a row.
+            check_growth(path, 8 * self.height * len(schema), HINT)
+            if len(set(schema.names)) < len(schema):
+                raise ValueError("two of its columns have the same name")
+            self.schema = pl.Schema({name: _type(schema.field(name)) for name in schema.names})
+            self.known = [name for name, dtype in self.schema.items() if not _is_opaque(dtype)]
+            _check_texts(path, [name for name in self.known if self.schema[name] == pl.String])
+            about = file.metadata
+            groups = [about.row_group(at).num_rows for at in range(about.num_row_groups)]
+            self._spans = list(_spans(groups, rows))
+            self.sizes = [stop - start for _, start, stop in self._spans]
+            if sum(self.sizes) != self.height:
+                raise ValueError(f"it has not the {self.height:,} rows that it should have")
+        self._reader = _Reader(path, [], [])
+
+    def read(self, block: int, names: Sequence[str]) -> pl.DataFrame:
+        """Some columns of a block."""
+        import polars as pl
+        import pyarrow as pa
+
+        groups, start, stop = self._spans[block]
+        reader = self._reader
+        if (reader.groups, reader.names) != (groups, list(names)) or reader.position > start:
+            reader = self._reader = _Reader(self.path, groups, list(names))
+        with _told(self.path):
+            reader.take(start)
+            found = reader.take(stop)
+            columns = {}
+            for name in names:
+                kind = reader.schema.field(name).type
+                values = pa.chunked_array([batch.column(name) for batch in found], kind)
+                columns[name] = pl.Series(name, pl.from_arrow(values))
+        return pl.DataFrame(columns)
+
+
+class _Reader:
+    """Some columns of some row groups, read from the first row on."""
+
+    def __init__(self, path: Path, groups: list[int], names: list[str]) -> None:
+        self.path, self.groups, self.names, self.position = path, groups, names, 0
+        self._batches: Iterator[Any] | None = None
+        self._rest: Any = None
+
+    def take(self, stop: int) -> list[Any]:
+        """The batches up to a row."""
+        if self._batches is None:
+            file = _opened(self.path)
+            self.schema = file.schema_arrow
+            self._batches = file.iter_batches(BATCH, row_groups=self.groups, columns=self.names)
+        found, size = [], 0
+        while self.position < stop:
+            batch = self._rest if self._rest is not None else next(self._batches, None)
+            if batch is None:
+                raise ValueError("it has fewer rows than it says")
+            if self._rest is None:
+                batch.validate(full=True)  # texts are UTF-8
+            wanted = min(batch.num_rows, stop - self.position)
+            self._rest = batch.slice(wanted) if wanted < batch.num_rows else None
+            found.append(batch.slice(0, wanted))
+            size += found[-1].nbytes
+            check_growth(self.path, size, HINT)
+            self.position += wanted
+        return found
+
+
+def _spans(groups: Sequence[int], rows: int) -> Iterator[tuple[list[int], int, int]]:
+    """Blocks of rows: row groups, and the first and last row among theirs."""
+    together: list[int] = []
+    for at, size in enumerate(groups):
+        if together and sum(groups[k] for k in together) + size > rows:
+            yield together, 0, sum(groups[k] for k in together)
+            together = []
+        if size <= rows:
+            together.append(at)
+            continue
+        for start in range(0, size, rows):
+            yield [at], start, min(start + rows, size)
+    if together:
+        yield together, 0, sum(groups[k] for k in together)
+
+
+def _opened(path: Path) -> Any:
     import pyarrow.parquet as pq
 
+    return pq.ParquetFile(path, page_checksum_verification=True)
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Say plainly that a file is damaged."""
+    import polars as pl
+    import pyarrow as pa
+
     try:
-        with pq.ParquetFile(path, page_checksum_verification=True) as file:
-            return _read(file, path)
+        yield
     except DataError:
         raise
     except (
@@ -53,34 +179,6 @@ def read_parquet(path: Path) -> pl.DataFrame:
         ) from None
 
 
-def _read(file: Any, path: Path) -> pl.DataFrame:
-    import polars as pl
-    import pyarrow as pa
-
-    schema, rows = file.schema_arrow, file.metadata.num_rows
-    check_columns(len(schema), str(path))
-    # Even a column of nothing but zeros, which takes no room in the file, has 8 bytes a row.
-    check_growth(path, 8 * rows * len(schema), HINT)
-    if len(set(schema.names)) < len(schema):
-        raise ValueError("two of its columns have the same name")
-    types = {name: _type(schema.field(name)) for name in schema.names}
-    known = [name for name, dtype in types.items() if not _is_opaque(dtype)]
-    _check_texts(path, [name for name in known if types[name] == pl.String])
-    batches = list(_batches(file, path, known))
-    if sum(batch.num_rows for batch in batches) != (rows if known else 0):
-        raise ValueError(f"it has not the {rows:,} rows that it should have")
-    data = {}
-    for name, dtype in types.items():
-        if name in known:
-            pieces = [batch.column(name) for batch in batches]
-            data[name] = pl.Series(
-                name, pl.from_arrow(pa.chunked_array(pieces, schema.field(name).type))
-            )
-        else:
-            data[name] = pl.Series(name, [None], dtype=dtype).new_from_index(0, rows)
-    return pl.DataFrame(data)
-
-
 def _type(field: Any) -> pl.DataType:
     """The type that polars has for a column."""
     import polars as pl
@@ -93,16 +191,6 @@ def _is_opaque(dtype: pl.DataType) -> bool:
     import polars as pl
 
     return dtype.is_nested() or dtype in (pl.Binary, pl.Object)
-
-
-def _batches(file: Any, path: Path, names: Sequence[str]) -> Iterator[Any]:
-    """The rows of some columns, checked, as long as they are no more bytes than they may be."""
-    size = 0
-    for batch in file.iter_batches(BATCH, columns=list(names)):
-        batch.validate(full=True)  # texts are UTF-8
-        size += batch.nbytes
-        check_growth(path, size, HINT)
-        yield batch
 
 
 def _check_texts(path: Path, names: Sequence[str]) -> None:

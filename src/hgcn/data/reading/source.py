@@ -12,6 +12,7 @@ from torch import Tensor
 
 from hgcn.data.encoding import Encoding
 from hgcn.data.graph import Graph
+from hgcn.data.mapped.load import is_mapped, load_mapped
 from hgcn.data.pyg import is_from, is_link_split, is_pyg, joined_pyg, pairs_of_pyg
 from hgcn.data.reading.assemble import Given, Opened, assemble, with_values
 from hgcn.data.reading.dataframes import is_dataframe, open_dataframe
@@ -58,8 +59,9 @@ def read(  # noqa: PLR0913
 
     Args:
         source: an edge list (``.csv``, ``.tsv``, ``.txt``, ``.parquet``, or a :class:`Table` if
-            the path alone does not say enough), a folder with an ``edges.csv``, a GraphML, GML or
-            JSON (node-link) file, a NetworkX graph, a SciPy sparse adjacency matrix, a pandas or
+            the path alone does not say enough), a folder with an ``edges.csv`` or one that `hgcn
+            convert` made, a GraphML, GML or JSON (node-link) file, a NetworkX graph, a SciPy sparse
+            adjacency matrix, a pandas or
             polars DataFrame of edges, a PyG ``Data`` or the three of ``RandomLinkSplit``, an
             ``edge_index`` of shape ``[2, E]``, a tuple of two or three arrays (ids of sources, ids
             of targets, weights), or a list of such sources: many graphs at once.
@@ -100,6 +102,8 @@ def read(  # noqa: PLR0913
             )
         graphs = [read(one, directed=directed, encoding=encoding) for one in source]
         return combine(graphs, name or "graph")
+    if isinstance(source, str | Path) and is_mapped(Path(source)):
+        source = load_mapped(source)
     parts: Path | None = None
     if isinstance(split, str | Path) and Path(split).suffix.lower() == ".json":
         parts, given = Path(split), replace(given, split=None)
@@ -131,8 +135,8 @@ def _complete(source: Any, given: Given, directed: bool | None) -> Graph:
     graph = Graph.from_pyg(source, **own) if is_pyg(source) else source
     if directed not in (None, graph.directed):
         raise DataError(f"Expected `directed` to be {graph.directed}, as in the graph given.")
-    if given.encoding is not None and graph.table is None:
-        given = replace(given, encoding=None)  # it has no columns, or features of its own
+    if given.encoding is not None and given.features is None:
+        given = replace(given, encoding=None)  # its own columns become features when they are used
     return graph if given.is_empty else with_values(graph, given)
 
 

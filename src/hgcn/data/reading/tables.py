@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from hgcn.cores import check_spare
 from hgcn.data.reading.bounds import (
@@ -30,6 +30,8 @@ PARQUET = (".parquet", ".pq")
 TABLE_ENDINGS = (*SEPARATORS, *PARQUET)
 
 
+Guess = Callable[[list[list[str]]], bool | None]
+"""A function that tells from the first two records whether the first is a header."""
 SPARE_CELLS = 10_000_000
 """A row of n fields has n bytes or more; blank lines may ask for so many fields beyond that."""
 _NO_HEADER = " If the first line is no header, say so: Table(path, header=False)."
@@ -80,14 +82,26 @@ def is_table(path: Path) -> bool:
     return _ending(path) in TABLE_ENDINGS
 
 
-def read_table(
-    table: Table, guess: Callable[[list[list[str]]], bool | None], *, plain: bool = True
-) -> Frame:
+def read_table(table: Table, guess: Guess, *, plain: bool = True) -> Frame:
     """Read a file; ``guess`` tells from the first two records whether the first is a header.
 
     Columns of lists, records or bytes are refused, unless ``plain`` is False: then whoever uses a
     column checks it.
     """
+    path = table_path(table)
+    if is_parquet(path):
+        frame = Frame(read_parquet(path), str(path), parquet_location(path))
+    else:
+        frame = _read_text(path, table, guess)
+    check_rows(frame)
+    frame = pick_columns(frame, table.columns)
+    if plain:
+        check_types(frame, frame.data.columns)
+    return frame
+
+
+def table_path(table: Table) -> Path:
+    """The path of a table; refused if nothing there can be read as one."""
     path = Path(table.path)
     check_spare()
     if path != STDIN:
@@ -97,17 +111,19 @@ def read_table(
             f"Expected a table ending in {', '.join(TABLE_ENDINGS)}, got {_ending(path)!r} "
             f"({path}). If it is text, say what separates its fields: Table(path, delimiter=...)."
         )
-    if _ending(path) in PARQUET:
-        frame = Frame(read_parquet(path), str(path), lambda row: f"{path}, row {row + 1}")
-    else:
-        frame = _read_text(path, table, guess)
+    return path
+
+
+def is_parquet(path: Path) -> bool:
+    """Whether the ending is that of a Parquet file."""
+    return _ending(path) in PARQUET
+
+
+def check_rows(frame: Frame) -> None:
+    """Refuse a table without rows."""
     if not frame.data.height:
-        hint = "" if frame.header is None or _ending(path) in PARQUET else _NO_HEADER
+        hint = "" if frame.header is None or is_parquet(Path(frame.path)) else _NO_HEADER
         raise DataError(f"Expected rows below the header, got none ({frame.path}).{hint}")
-    frame = _pick(frame, table.columns)
-    if plain:
-        check_types(frame, frame.data.columns)
-    return frame
 
 
 def check_types(frame: Frame, names: Sequence[str]) -> None:
@@ -116,26 +132,37 @@ def check_types(frame: Frame, names: Sequence[str]) -> None:
 
     for name in names:
         column = frame.data.get_column(name)
-        if column.dtype.is_nested() or column.dtype in (pl.Binary, pl.Object):
-            raise DataError(
-                f"Expected a number, a text or a date in each cell of the column {name!r}, got "
-                f"{column.dtype} ({frame.path}). Leave the column out, or make several plain ones "
-                "of it."
-            )
+        check_type(name, column.dtype, frame.path)
         if column.dtype == pl.String:
-            _check_lengths(column, frame)
+            lengths = column.str.len_bytes()
+            longest = int(lengths.max() or 0)  # type: ignore[arg-type]
+            if too_long(longest, len(column), int(lengths.sum())):
+                refuse_length(name, longest, frame.location(lengths.arg_max() or 0))
 
 
-def _check_lengths(column: pl.Series, frame: Frame) -> None:
-    """Refuse a column in which one text is so long that all of them would take too much memory."""
-    lengths = column.str.len_bytes()
-    longest = int(lengths.max() or 0)  # type: ignore[arg-type]
-    # An array of text has room for the longest one, with 4 bytes for each letter, in every row.
-    if 4 * longest * len(column) > most_unpacked(int(lengths.sum())):
+def check_type(name: str, dtype: pl.DataType, path: str) -> None:
+    """Refuse a type whose values are neither numbers nor text nor dates."""
+    import polars as pl
+
+    if dtype.is_nested() or dtype in (pl.Binary, pl.Object):
         raise DataError(
-            f"Expected short texts in the column {column.name!r}, got one of {longest:,} bytes "
-            f"({frame.location(lengths.arg_max() or 0)}). Leave the column out, or shorten it."
+            f"Expected a number, a text or a date in each cell of the column {name!r}, got "
+            f"{dtype} ({path}). Leave the column out, or make several plain ones of it."
         )
+
+
+def too_long(longest: int, rows: int, total: int) -> bool:
+    """Whether one text of a column is so long that all of them would take too much memory."""
+    # An array of text has room for the longest one, with 4 bytes for each letter, in every row.
+    return 4 * longest * rows > most_unpacked(total)
+
+
+def refuse_length(name: str, longest: int, where: str) -> NoReturn:
+    """Raise the error for a text that is too long."""
+    raise DataError(
+        f"Expected short texts in the column {name!r}, got one of {longest:,} bytes "
+        f"({where}). Leave the column out, or shorten it."
+    )
 
 
 def _ending(path: Path) -> str:
@@ -145,7 +172,8 @@ def _ending(path: Path) -> str:
     return Path(name).suffix
 
 
-def _pick(frame: Frame, columns: Sequence[str] | None) -> Frame:
+def pick_columns(frame: Frame, columns: Sequence[str] | None) -> Frame:
+    """A table with the columns asked for; all if None."""
     for name in columns or ():
         if name not in frame.data.columns:
             raise DataError(one_of("columns", name, frame.data.columns) + f" ({frame.path})")
@@ -154,10 +182,49 @@ def _pick(frame: Frame, columns: Sequence[str] | None) -> Frame:
     return Frame(frame.data.select(columns), frame.path, frame.location, frame.header)
 
 
-def _read_text(path: Path, table: Table, guess: Callable[[list[list[str]]], bool | None]) -> Frame:
-    import polars as pl
+def parquet_location(path: Path) -> Callable[[int], str]:
+    """The location of each row of a Parquet file."""
+    return lambda row: f"{path}, row {row + 1}"
 
+
+def _read_text(path: Path, table: Table, guess: Guess) -> Frame:
     data = read_bytes(path)
+    form = text_form(path, data, table, guess)
+    text = form.text(data)
+    below = 1 if form.header else 0
+    return Frame(
+        parse_text(text, form.names).slice(below),
+        form.name,
+        lambda row: f"{form.name}, line {text.line_of(row + below)}",
+        form.header,
+    )
+
+
+@dataclass(frozen=True)
+class TextForm:
+    """How the text of a table is read, as its first lines tell.
+
+    Attributes:
+        name: what errors call the file.
+        delimiter: the character between fields.
+        comment: what a line that is passed over begins with.
+        names: the names of the columns.
+        header: whether the first line has them; None if it may.
+    """
+
+    name: str
+    delimiter: str
+    comment: str | None
+    names: list[str]
+    header: bool | None
+
+    def text(self, data: bytes, first: int = 1) -> Text:
+        """Bytes of the file as text of this form; ``first`` is the number of their first line."""
+        return Text(self.name, data, self.delimiter, self.comment, first)
+
+
+def text_form(path: Path, data: bytes, table: Table, guess: Guess) -> TextForm:
+    """How a text is read; ``data`` has its first lines at least."""
     name = name_of(path)
     comment = "#" if _ending(path) in LOOSE else None
     text = Text(name, data, table.delimiter or ",", comment)
@@ -177,10 +244,17 @@ def _read_text(path: Path, table: Table, guess: Callable[[list[list[str]]], bool
         header = True if table.columns is not None else guess(top)
     check_columns(len(top[0]), name)
     names = _names(text.head(), top[0], header, table)
+    return TextForm(name, text.delimiter, text.comment, names, header)
+
+
+def parse_text(text: Text, names: Sequence[str]) -> pl.DataFrame:
+    """The records of a text as columns of text, the header among them; faults name their line."""
+    import polars as pl
+
     _check_cells(text, len(names))
     try:
         frame = pl.read_csv(
-            data.lstrip(b"\r\n"),
+            text.data.lstrip(b"\r\n"),
             has_header=False,
             separator=text.delimiter,
             comment_prefix=text.comment,
@@ -193,13 +267,7 @@ def _read_text(path: Path, table: Table, guess: Callable[[list[list[str]]], bool
     if frame.to_series(-1).null_count():
         filled = text.check_widths(len(names))[-frame.height :]
         frame = frame.filter(pl.Series(filled, dtype=pl.Boolean))
-    below = 1 if header else 0
-    return Frame(
-        frame.slice(below),
-        name,
-        lambda row: f"{name}, line {text.line_of(row + below)}",
-        header,
-    )
+    return frame
 
 
 def _check_cells(text: Text, width: int) -> None:
