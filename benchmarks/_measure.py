@@ -12,7 +12,6 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-import numba
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -22,7 +21,6 @@ Samples = NDArray[np.float64]
 
 def set_threads(count: int) -> None:
     torch.set_num_threads(count)
-    numba.set_num_threads(count)
 
 
 def clock() -> float:

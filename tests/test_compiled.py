@@ -4,11 +4,13 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import numba
 import pytest
+import torch
 
 import hgcn
 from hgcn import compiled
@@ -140,3 +142,29 @@ def test_the_time_of_compiling_is_told() -> None:
         assert seconds() == before
     assert double(1.5) == 3.0
     assert seconds() == before
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("chunks", [0, 1, 5, 100])
+def test_every_chunk_is_computed_once(chunks: int, threads: int) -> None:
+    seen: list[int] = []
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    compiled.in_chunks(lambda first, last, to: to.extend(range(first, last)), chunks, seen)
+    torch.set_num_threads(before)
+    assert sorted(seen) == list(range(chunks))
+
+
+def test_an_error_in_any_thread_is_told() -> None:
+    main = threading.current_thread()
+
+    def kernel(first: int, last: int) -> None:
+        if threading.current_thread() is not main:
+            raise ValueError(f"chunk {first}")
+        time.sleep(0.1)  # so that the other thread gets a share
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    with pytest.raises(ValueError, match="chunk"):
+        compiled.in_chunks(kernel, 8)
+    torch.set_num_threads(before)

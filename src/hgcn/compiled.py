@@ -12,15 +12,19 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import itertools
 import logging
+import os
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numba
 import torch
 from numba.core import caching, event
+from numba.core.runtime import rtsys
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -30,10 +34,12 @@ _DECORATOR = re.compile(r"^@compiled\b", re.MULTILINE)
 _IMPORT = re.compile(r"^(?:from|import) hgcn\.?([\w.]*)(?: import ([\w, ]+))?", re.MULTILINE)
 
 
-def compiled(**options: Any) -> Callable[[Function], Function]:
+def compiled(*, inside: bool = False, **options: Any) -> Callable[[Function], Function]:
     """``numba.njit`` with a cache on disk that notices a change in any compiled source.
 
     Args:
+        inside: the function is called by compiled ones alone. The way in from Python, which takes
+            as long to compile as the function itself if there are many arrays, is left out.
         options: those of ``numba.njit``, without ``cache``.
 
     Example:
@@ -44,7 +50,8 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
 
     def decorate(function: Function) -> Function:
         _changed_since_import(Path(function.__code__.co_filename))
-        dispatcher: Any = numba.njit(**options)(function)
+        wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inside}
+        dispatcher: Any = numba.njit(**wrappers, **options)(function)
         if hasattr(dispatcher, "_cache"):  # it has none with NUMBA_DISABLE_JIT
             dispatcher._cache = _PackageCache(function)
         result: Function = dispatcher
@@ -53,17 +60,41 @@ def compiled(**options: Any) -> Callable[[Function], Function]:
     return decorate
 
 
-def follow_torch() -> None:
-    """Give Numba as many threads as torch has: more would fight with other workers for the cores.
+PIECES = 4
+"""Number of calls for each thread, so that one that was kept waiting leaves work to the others."""
 
-    To be called before each parallel function. Within :func:`fixed_order` the number is that of the
-    context. Numba starts its threads at the first call and sets OpenMP's number to all cores on the
-    way, which is torch's number too: that is put back.
+
+def in_chunks(kernel: Callable[..., None], chunks: int, *arguments: Any) -> None:
+    """Call ``kernel(first, last, *arguments)`` for ranges that together are all chunks.
+
+    As many threads as torch has, or as :func:`fixed_order` says, share them. The kernel is compiled
+    with ``nogil``, and what it does to a chunk depends on nothing else.
+
+    Args:
+        kernel: a compiled function.
+        chunks: their number.
+        arguments: further arguments of the kernel.
     """
-    threads = torch.get_num_threads()
-    most: int = numba.config.NUMBA_NUM_THREADS  # type: ignore[attr-defined]
-    numba.set_num_threads(min(_kernel_threads[-1] if _kernel_threads else threads, most))
-    _restore_once(threads)
+    threads = min(chunks, _kernel_threads[-1] if _kernel_threads else torch.get_num_threads())
+    if threads < 2:
+        kernel(0, chunks, *arguments)
+        return
+    pieces, numbers = min(chunks, PIECES * threads), itertools.count()
+
+    def work() -> None:
+        while (piece := next(numbers)) < pieces:
+            kernel(chunks * piece // pieces, chunks * (piece + 1) // pieces, *arguments)
+
+    others = [_pool().submit(work) for _ in range(threads - 1)]
+    work()
+    for other in others:
+        if not other.cancel():  # one that has not begun finds nothing left to do
+            other.result()
+
+
+@functools.cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(os.cpu_count(), thread_name_prefix="hgcn")
 
 
 SMALL = 20_000
@@ -170,6 +201,13 @@ class _StampedCache(caching.FunctionCache):
         # classes that are gone, and could not be unpickled.
         self._cache_file._version = f"{self._cache_file._version} {stamp}"
 
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        # Numba would first load all that it could compile code from, which takes a second. Finished
+        # code needs no more than the runtime that owns its arrays.
+        rtsys.initialize(target_context)
+        with self._guard_against_spurious_io_errors():  # type: ignore[no-untyped-call]
+            return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
+
 
 class _PackageCache(caching._Cache):
     """The cache of one function, opened when it is first needed."""
@@ -209,15 +247,6 @@ class _PackageCache(caching._Cache):
 
     def flush(self) -> None:
         self._opened.flush()
-
-
-_restored: list[int] = []
-
-
-def _restore_once(threads: int) -> None:
-    if not _restored:
-        torch.set_num_threads(threads)
-        _restored.append(threads)
 
 
 @functools.cache

@@ -1,13 +1,13 @@
 from collections.abc import Iterator
 
-import numba
 import pytest
+import torch
 
 
 @pytest.fixture(autouse=True)
 def _one_thread() -> Iterator[None]:
     """Small graphs gain nothing from threads, and on a busy machine these wait for one another."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(1)
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
     yield
-    numba.set_num_threads(before)
+    torch.set_num_threads(before)

@@ -2,6 +2,8 @@
 
 import importlib.metadata
 import pickle
+import subprocess
+import sys
 from collections import Counter
 from copy import deepcopy
 from dataclasses import replace
@@ -134,3 +136,18 @@ def test_versions_are_read_once(monkeypatch):
     assert describe_environment(tree(), 0.0)["packages"] == first
     first.clear()  # which is the caller's own
     assert "torch" in describe_environment(tree(), 0.0)["packages"]
+
+
+def test_a_training_loads_no_compiler_and_no_statistics(tmp_path):
+    """Each of these takes a second or more to import, and a run with its page needs none."""
+    script = f"""if True:
+        import sys, torch, hgcn
+        node = torch.arange(40)
+        ring = torch.stack((node, (node + 1) % 40))
+        graph = hgcn.Graph(torch.cat((ring, ring.flip(0)), dim=1), num_nodes=40)
+        hgcn.fit(graph, task="link", epochs=2, dim=3, out={str(tmp_path / "run")!r})
+        loaded = {{"torch._dynamo", "scipy.optimize", "sklearn", "sympy"}} & set(sys.modules)
+        assert not loaded, loaded
+    """
+    subprocess.run([sys.executable, "-c", script], check=True)
+    assert (tmp_path / "run" / "disk.html").exists()

@@ -6,13 +6,15 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 LEAST = 1e-3
 """The least scale, for logits of standard deviation 1: the order of links never changes."""
+
+MOST_STEPS = 200
+"""Steps of the search for the greatest likelihood; ten are usual."""
 
 
 @dataclass(frozen=True)
@@ -58,8 +60,6 @@ class Calibration:
             positive: logits of edges.
             negative: logits of pairs without an edge.
         """
-        from scipy.optimize import minimize
-
         lists = [logits.detach().double().cpu() for logits in (positive, negative)]
         if not all(map(len, lists)):
             return cls()
@@ -72,18 +72,52 @@ class Calibration:
         wanted = _both(lists, (edges + 1) / (edges + 2), 1 / (others + 2))
         x = (every - middle) / spread
 
-        def loss(point: np.ndarray) -> tuple[float, np.ndarray]:
-            logits = point[0] * x + point[1]
-            value = units @ (functional.softplus(logits) - wanted * logits)
-            slope = units * (logits.sigmoid() - wanted)
-            return float(value), np.array([float(slope @ x), float(slope.sum())])
+        scale, shift = _greatest_likelihood(x, units, wanted)
+        return cls(scale / spread, shift - scale / spread * middle)
 
-        found = minimize(
-            loss, np.array([spread, middle]), jac=True, method="L-BFGS-B",
-            bounds=[(LEAST, None), (None, None)], options={"ftol": 1e-15, "gtol": 1e-9},
-        )  # fmt: skip
-        scale = float(found.x[0]) / spread
-        return cls(scale, float(found.x[1]) - scale * middle)
+
+def _greatest_likelihood(x: Tensor, units: Tensor, wanted: Tensor) -> tuple[float, float]:
+    """The scale a, at least ``LEAST``, and the shift b of the least cross-entropy of a x + b.
+
+    That is a convex function of both. Newton's steps lead to its bottom, each cut in half until it
+    leads downwards. Where a is at its bound and would sink further, only b moves.
+
+    Args:
+        x: numbers of mean 0 and standard deviation 1.
+        units: how much each of them counts.
+        wanted: the probability that each should have.
+    """
+
+    def loss(a: float, b: float) -> float:
+        logits = a * x + b
+        return float(units @ (functional.softplus(logits) - wanted * logits))
+
+    a, b = 1.0, 0.0
+    value = loss(a, b)
+    for _ in range(MOST_STEPS):
+        chance = (a * x + b).sigmoid()
+        slope = units * (chance - wanted)
+        by_a, by_b = float(slope @ x), float(slope.sum())
+        weight = units * chance * (1 - chance)
+        aa, ab, bb = float(weight @ (x * x)), float(weight @ x), float(weight.sum())
+        # A little of the slope's own size keeps steps finite where all chances are 0 or 1.
+        ridge = 1e-12 + 1e-3 * math.hypot(by_a, by_b)
+        aa, bb = aa + ridge, bb + ridge
+        if a == LEAST and by_a > 0:
+            step_a, step_b = 0.0, -by_b / bb
+        else:
+            whole = aa * bb - ab * ab
+            step_a, step_b = (ab * by_b - bb * by_a) / whole, (ab * by_a - aa * by_b) / whole
+        share = 1.0
+        while share > 1e-10:
+            at = max(LEAST, a + share * step_a), b + share * step_b
+            if (lower := loss(*at)) < value:
+                break
+            share /= 2
+        else:  # as low as rounding errors allow
+            break
+        (a, b), value = at, lower
+    return a, b
 
 
 def _both(lists: list[Tensor], edge: float, other: float) -> Tensor:

@@ -50,6 +50,9 @@ QUANTUM = 2.0**-30
 EXACT = 1e-12
 """By how much logits may differ, relatively, that were found by sums in another order."""
 
+APART = np.int64(0)
+"""The bucket of pairs without common neighbours; a plain 0 would be compiled for by itself."""
+
 Bar = tuple[float, int, int]
 """The key and the nodes of a pair; to be among the best is to come before it."""
 Heap = tuple[Doubles, Ints]
@@ -97,7 +100,7 @@ def _height(point: Doubles, at: Doubles, i: int, j: int, limit: float) -> float:
     return h + 0.25 * (one[1] * two[1]) * square_between(point, i, point, j)
 
 
-@compiled()
+@compiled(inside=True)
 def _base(height: float, pairs: Pairs) -> float:
     """The logit of a height without the structural term."""
     if pairs.c > 0.0:
@@ -105,13 +108,13 @@ def _base(height: float, pairs: Pairs) -> float:
     return (pairs.r - height) / pairs.t
 
 
-@compiled()
+@compiled(inside=True)
 def _rounded(logit: float) -> float:
     """The key of a logit."""
-    return -math.floor(logit / QUANTUM + 0.5)
+    return -float(math.floor(logit / QUANTUM + 0.5))
 
 
-@compiled()
+@compiled(inside=True)
 def _limit(i: int, term: float, bar: Bar, pairs: Pairs) -> float:
     """The height up to which pairs (i, j) with at most this term may come before the bar."""
     if bar[0] == np.inf:
@@ -129,7 +132,7 @@ def _limit(i: int, term: float, bar: Bar, pairs: Pairs) -> float:
     return math.sinh(half) ** 2 * (1.0 + 1000.0 * EXACT) if pairs.c > 0.0 else square
 
 
-@compiled()
+@compiled(inside=True)
 def _after(key: float, i: int, j: int, bar: Bar) -> bool:
     """Whether a pair comes later than another one; equal keys are ordered by node."""
     if key != bar[0]:
@@ -137,18 +140,18 @@ def _after(key: float, i: int, j: int, bar: Bar) -> bool:
     return i > bar[1] or (i == bar[1] and j > bar[2])
 
 
-@compiled()
+@compiled(inside=True)
 def _pair(heap: Heap, slot: int) -> Bar:
     return heap[0][slot], heap[1][slot, 0], heap[1][slot, 1]
 
 
-@compiled()
+@compiled(inside=True)
 def _move(heap: Heap, slot: int, to: int) -> None:
     keys, ends = heap
     keys[to], ends[to, 0], ends[to, 1] = keys[slot], ends[slot, 0], ends[slot, 1]
 
 
-@compiled()
+@compiled(inside=True)
 def _bar(heap: Heap, size: int, floor: Bar) -> Bar:
     """The pair to come before: the last one of a full heap, or the floor if that is earlier."""
     if size < heap[0].shape[0]:
@@ -157,7 +160,7 @@ def _bar(heap: Heap, size: int, floor: Bar) -> Bar:
     return floor if _after(last[0], last[1], last[2], floor) else last
 
 
-@compiled()
+@compiled(inside=True)
 def _put(key: float, i: int, j: int, heap: Heap, size: int) -> int:
     """Put a pair into a heap with the last pair on top, which a full heap drops; its new size."""
     keys, ends = heap
@@ -191,13 +194,13 @@ def _put(key: float, i: int, j: int, heap: Heap, size: int) -> int:
     return size
 
 
-@compiled()
+@compiled(inside=True)
 def _listed(i: int, j: int, pairs: Pairs) -> tuple[int, int]:
     """The nodes of a pair in the order in which it is listed."""
     return (j, i) if j < i and not pairs.both_ways else (i, j)
 
 
-@compiled()
+@compiled(inside=True)
 def _key_before(
     i: int, j: int, h: float, pairs: Pairs, model: Model, bar: Bar, room: Room
 ) -> float:
@@ -222,7 +225,7 @@ def _key_before(
     return key
 
 
-@compiled()
+@compiled(inside=True)
 def _set_limit(
     i: int, kind: int, bucket: int, bar: Bar, pairs: Pairs, model: Model, room: Room
 ) -> None:
@@ -234,7 +237,7 @@ def _set_limit(
             return
 
 
-@compiled()
+@compiled(inside=True)
 def _search_near(
     i: int, pairs: Pairs, model: Model, floor: Bar, heap: Heap, size: int, room: Room
 ) -> int:
@@ -278,7 +281,7 @@ def _search_near(
     return size
 
 
-@compiled()
+@compiled(inside=True)
 def _search_far(
     i: int, pairs: Pairs, model: Model, floor: Bar, heap: Heap, size: int, room: Room, found: Found
 ) -> int:
@@ -289,7 +292,7 @@ def _search_far(
     limit[:] = bar[0]
     if pairs.structured:
         for kind in range(len(limit)):
-            _set_limit(i, kind, 0, bar, pairs, model, room)
+            _set_limit(i, kind, APART, bar, pairs, model, room)
     group = places.group[i]
     # Classes of many neighbours come last, and are the ones to begin with.
     for run in range(places.first[group + 1] - 1, places.first[group] - 1, -1):

@@ -115,13 +115,13 @@ def no_model(n: int) -> Model:
     )  # fmt: skip
 
 
-@compiled()
+@compiled(inside=True)
 def weights_of(model: Model) -> Network:
     """The network of the term."""
     return model.hidden, model.out, model.direct
 
 
-@compiled(error_model="numpy")
+@compiled(inside=True, error_model="numpy")
 def own_ways(i: int, end: int, model: Model, low: Doubles, high: Doubles) -> None:
     """How much the degrees of a node in either direction differ from its degree, at its end."""
     degree = math.log1p(float(model.start[i + 1] - model.start[i]))
@@ -129,7 +129,7 @@ def own_ways(i: int, end: int, model: Model, low: Doubles, high: Doubles) -> Non
     low[12 + end] = high[12 + end] = math.log1p(model.inward[i]) - degree
 
 
-@compiled(error_model="numpy")
+@compiled(inside=True, error_model="numpy")
 def any_ways(i: int, kind: int, model: Model, low: Doubles, high: Doubles) -> None:
     """The same of node i and of the nodes of a class, of which only degrees are known."""
     if model.directed:

@@ -82,7 +82,7 @@ def room_for(model: Model) -> Room:
     )  # fmt: skip
 
 
-@compiled(error_model="numpy")
+@compiled(inside=True, error_model="numpy")
 def visit(i: int, model: Model, room: Room) -> int:
     """Count what node i has in common with others; the number of nodes reached."""
     start, other, weight = model.start, model.other, model.weight
@@ -124,7 +124,14 @@ def visit(i: int, model: Model, room: Room) -> int:
     return count
 
 
-@compiled(error_model="numpy")
+@compiled(inside=True)
+def _copy(values: Doubles, to: Doubles) -> None:
+    # An assignment of arrays would be compiled with the texts of its errors.
+    for k in range(len(values)):
+        to[k] = values[k]
+
+
+@compiled(inside=True, error_model="numpy")
 def _fill_largest(values: Doubles, numbers: Doubles, bins: Ints, total: Doubles) -> None:
     """For each of some growing numbers, at least the sum of so many of the largest values."""
     top = 0.0
@@ -144,7 +151,7 @@ def _fill_largest(values: Doubles, numbers: Doubles, bins: Ints, total: Doubles)
     total[at:] = summed
 
 
-@compiled(error_model="numpy")
+@compiled(inside=True, error_model="numpy")
 def _upper(one: float, least: float, most: float, pieces: int, model: Model, room: Room) -> float:
     """An upper bound of the term for counts in the box; it is closer in pieces.
 
@@ -167,7 +174,7 @@ def _upper(one: float, least: float, most: float, pieces: int, model: Model, roo
     return bound
 
 
-@compiled(error_model="numpy")
+@compiled(inside=True, error_model="numpy")
 def class_bound(i: int, kind: int, bucket: int, pieces: int, model: Model, room: Room) -> float:
     """An upper bound of the term of i, which was visited, and nodes of a class.
 
@@ -212,7 +219,7 @@ def class_bound(i: int, kind: int, bucket: int, pieces: int, model: Model, room:
     return bound if bucket > 0 else max(bound, model.far[model.alike[i], kind])
 
 
-@compiled(error_model="numpy")
+@compiled(inside=True, error_model="numpy")
 def pair_bound(i: int, j: int, pieces: int, model: Model, room: Room) -> float:
     """An upper bound of the term of i, which was visited, and j.
 
@@ -237,13 +244,13 @@ def pair_bound(i: int, j: int, pieces: int, model: Model, room: Room) -> float:
     low, high = room.box[0], room.box[1]
     low[:] = 0.0
     if common:
-        low[:3] = room.shared[j, :3]
+        _copy(room.shared[j, :3], low)
         low[6:10] = low[0]
     low[5] = 2.0 if common else 3.0
     if model.directed:
         own_ways(i, 0, model, low, high)
         own_ways(j, 1, model, low, high)
-    high[:] = low
+    _copy(low, high)
     if model.directed:
         low[6:10] = 0.0
     high[3], high[4] = scale * paths, scale * normalised
@@ -253,7 +260,7 @@ def pair_bound(i: int, j: int, pieces: int, model: Model, room: Room) -> float:
     return bound if common or scale == 1.0 else max(0.0, bound)
 
 
-@compiled(error_model="numpy")
+@compiled(inside=True, error_model="numpy")
 def term_of(i: int, j: int, model: Model, room: Room) -> float:
     """The term of two nodes by the model's own counts."""
     start = model.start
@@ -272,5 +279,5 @@ def term_of(i: int, j: int, model: Model, room: Room) -> float:
         low[11] = math.log1p(model.outward[j] - (way >> 1)) - math.log1p(two)
         low[12] = math.log1p(model.inward[i] - (way >> 1)) - math.log1p(one)
         low[13] = math.log1p(model.inward[j] - (way & 1)) - math.log1p(two)
-    high[:] = low
+    _copy(low, high)
     return upper(one, two, two, weights_of(model), room.box)

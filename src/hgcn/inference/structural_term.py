@@ -72,7 +72,7 @@ def fill_facts(counts: Doubles, one: float, two: float, facts: Doubles) -> None:
         facts[DIRECTIONS + 4 + way] = counts[10 + way]
 
 
-@compiled()
+@compiled(inside=True)
 def upper(one: float, least: float, most: float, network: Network, box: Box) -> float:
     """An upper bound of the term for counts in a box, of nodes with these degrees.
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from hgcn.errors import GraphError, ModelError
 from hgcn.geometry import Curvature, parameter_groups
+from hgcn.models.optim import Adam
 from hgcn.nn.spaces import Euclidean, Space, space_of
 
 
@@ -119,7 +120,7 @@ class Encoder(nn.Module, ABC):
             weight_decay: factor of the L2 penalty.
             also: other modules to train, such as the decoder.
         """
-        return torch.optim.Adam(self._parameter_groups(weight_decay, also), lr=lr)
+        return Adam(self._parameter_groups(weight_decay, also), lr=lr)
 
     def _parameter_groups(
         self, weight_decay: float, also: Iterable[nn.Module]

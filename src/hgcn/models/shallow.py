@@ -12,7 +12,7 @@ from hgcn import geometry
 from hgcn.errors import GraphError
 from hgcn.geometry import Curvature
 from hgcn.models.base import Encoder, check_options, require
-from hgcn.models.optim import CombinedOptimizer
+from hgcn.models.optim import Adam, CombinedOptimizer
 
 
 class Shallow(Encoder):
@@ -92,7 +92,7 @@ class Poincare(Shallow):
         for group in groups:
             group["params"] = [p for p in group["params"] if p is not self.embedding]
         groups = [group for group in groups if group["params"]]
-        return CombinedOptimizer(descent, torch.optim.Adam(groups, lr=lr)) if groups else descent
+        return CombinedOptimizer(descent, Adam(groups, lr=lr)) if groups else descent
 
 
 @final

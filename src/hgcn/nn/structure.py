@@ -103,17 +103,22 @@ def _degrees(pairs: Tensor, shown: Shown) -> tuple[Tensor, tuple[Tensor, Tensor]
     """Logarithms of degrees of both ends ``[2, M]``, and of those out of and into each."""
     graph, n = shown.graph, shown.graph.num_targets
     at, own = find(graph.target * n + graph.source, keys(pairs, n))
-    way = torch.where(own, shown.direction[at], 0) if len(graph.target) else own.to(torch.int8)
-    logs = []
-    for every, first, second in (
-        (torch.ones_like(shown.direction), own, own),
+
+    def logs(every: Tensor, first: Tensor, second: Tensor) -> Tensor:
+        """Of the numbers of some edges, without the edge between the two ends themselves."""
+        return (every[pairs] - torch.stack((first, second)).double()).log1p()
+
+    degree = logs(graph.degree.double(), own, own)
+    if not len(graph.target) or bool((shown.direction == 3).all()):
+        return degree, (degree, degree)
+    way, parts = torch.where(own, shown.direction[at], 0), []
+    for edges, first, second in (
         (shown.direction & 1, way & 1, way >> 1),
         (shown.direction >> 1, way >> 1, way & 1),
     ):
         count = torch.zeros(n, dtype=torch.float64, device=pairs.device)
-        count = count.index_add(0, graph.target, every.double())
-        logs.append((count[pairs] - torch.stack((first, second)).double()).log1p())
-    return logs[0], (logs[1], logs[2])
+        parts.append(logs(count.index_add(0, graph.target, edges.double()), first, second))
+    return degree, (parts[0], parts[1])
 
 
 class StructureTerm(nn.Module):

@@ -139,34 +139,16 @@ def _columns(graph: Graph, predictions: Tensor | None, pairs: Tensor) -> dict[st
 
 
 def depth(pairs: np.ndarray, n: int) -> np.ndarray:
-    """Hops from the centre of each component: the middle of its longest shortest path.
+    """Hops of each node from the centre of its component.
 
-    Two breadth-first searches look for this path, and in a tree always find it. A column "depth" of
-    the data wins over this one.
+    A column "depth" of the data wins over this one.
     """
-    from scipy.sparse import coo_array
-    from scipy.sparse.csgraph import breadth_first_order
+    from hgcn.kernels.rows import sorted_rows
+    from hgcn.scenes.hops import hops_from_centres
 
-    matrix = coo_array((np.ones(pairs.shape[1]), pairs), shape=(n, n)).tocsr()
-
-    def hops(start: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        order, before = breadth_first_order(matrix, start, directed=False)
-        level = np.zeros(n)
-        for node in order[1:]:
-            level[node] = level[before[node]] + 1
-        return order, before, level
-
-    result = np.full(n, np.nan)
-    for start in range(n):
-        if np.isnan(result[start]):
-            end = hops(start)[0][-1]
-            order, before, level = hops(end)
-            middle = order[-1]
-            for _ in range(int(level[middle]) // 2):
-                middle = before[middle]
-            order, _, level = hops(middle)
-            result[order] = level[order]
-    return result
+    ends = np.ascontiguousarray(pairs)
+    rows = sorted_rows(ends.reshape(-1), ends[::-1].reshape(-1), n)
+    return hops_from_centres(rows.start, rows.other)
 
 
 def _by_pair(graph: Graph, pairs: Tensor, share: Tensor) -> np.ndarray:

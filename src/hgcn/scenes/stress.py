@@ -7,9 +7,10 @@ import math
 import numpy as np
 
 from hgcn.compiled import compiled
+from hgcn.kernels.numba_cpu.scalars import asinhc, expm1
 
 
-@compiled(error_model="numpy")
+@compiled(inside=True, error_model="numpy")
 def difference(bx: float, by: float, x: float, y: float, flat: bool) -> tuple[float, float]:
     """The local logarithm of (x, y) at (bx, by), both in normal coordinates of curvature -1.
 
@@ -18,18 +19,24 @@ def difference(bx: float, by: float, x: float, y: float, flat: bool) -> tuple[fl
     the difference of the points, which for near points has no rounding error.
     """
     dx, dy = x - bx, y - by
-    rho_b, rho = math.hypot(bx, by), math.hypot(x, y)
+    rho_b, rho = math.sqrt(bx * bx + by * by), math.sqrt(x * x + y * y)
     if flat or rho_b < 1e-150 or rho < 1e-150:
         return dx, dy
     sine = (bx * dy - by * dx) / (rho_b * rho)
     cosine = (bx * x + by * y) / (rho_b * rho)
     half = sine * sine / (2 + 2 * cosine) if cosine > 0 else (1 - cosine) / 2
-    along = math.sinh(rho - rho_b) - 2 * math.cosh(rho_b) * math.sinh(rho) * half
-    across = math.sinh(rho) * sine
-    length = math.hypot(along, across)
+    # Hyperbolic functions of both radii and of their difference, as in the kernels.
+    p_b, p = expm1(0.5 * rho_b), expm1(0.5 * rho)
+    f_b, f = 1.0 / (1.0 + p_b), 1.0 / (1.0 + p)
+    sinh = 0.5 * p * (1.0 + f) * (1.0 + p + f)
+    sinh_half_b = 0.5 * p_b * (1.0 + f_b)
+    sinh_gap = 0.5 * (p - p_b) * (f_b + f) * ((1.0 + p) * f_b + (1.0 + p_b) * f)
+    along = sinh_gap - 2 * (1.0 + 2.0 * sinh_half_b * sinh_half_b) * sinh * half
+    across = sinh * sine
+    length = math.sqrt(along * along + across * across)
     if length == 0:
         return 0.0, 0.0
-    k = math.asinh(length) / (length * rho_b)
+    k = asinhc(length)[0] / rho_b
     return k * (along * bx - across * by), k * (along * by + across * bx)
 
 
@@ -50,7 +57,7 @@ def sweep(
         true = distance[p]
         xi, yi, xj, yj = drawn[i, 0], drawn[i, 1], drawn[j, 0], drawn[j, 1]
         ax, ay = difference(xi, yi, xj, yj, flat)
-        length = math.hypot(ax, ay)
+        length = math.sqrt(ax * ax + ay * ay)
         if length < 1e-12 or true == 0:
             continue
         bx, by = difference(xj, yj, xi, yi, flat)

@@ -72,7 +72,7 @@ for _bit in range(64):
     BIT_AT[(int(DE_BRUIJN) << _bit) % 2**64 >> 58] = _bit
 
 
-@compiled(inline="always")
+@compiled(inside=True, forceinline=True)
 def _lowest_bit(mask: np.uint64) -> int:
     lowest = mask & (~mask + np.uint64(1))
     return BIT_AT[(lowest * DE_BRUIJN) >> np.uint64(58)]

@@ -89,7 +89,7 @@ def exact_delta(
     return best, quadruple
 
 
-@compiled()
+@compiled(inside=True)
 def is_far_apart(hops: Hops, start: Ints, other: Ints, x: int, y: int) -> bool:
     """Whether no neighbour of x is farther from y, and no neighbour of y farther from x.
 

@@ -23,7 +23,7 @@ def guide(values: Ints, bound: int) -> tuple[Ints, int]:
     return np.concatenate(([0], np.cumsum(sizes))), shift
 
 
-@compiled()
+@compiled(inside=True)
 def _count_up_to(value: int, values: Ints, buckets: Ints, shift: int) -> int:
     """How many of the sorted values are at most ``value``."""
     low = buckets[value >> shift]

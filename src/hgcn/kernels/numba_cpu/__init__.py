@@ -8,9 +8,8 @@ computed in float64 whatever the dtype of the tensors.
 No function lets the compiler reorder sums or fuse them with products: results would depend on the
 process that compiled, and the difference of two equal directions must be exactly zero.
 
-Arrays that a parallel function only reads come to it in tuples, one for each side of the graph.
-Those it writes are arguments of their own: Numba does not see that an array out of a tuple is the
-caller's, and has dropped writes to one.
+A loop over chunks of rows is given the first chunk and the one after the last, and
+:func:`hgcn.compiled.in_chunks` has the threads share the chunks.
 """
 
 from __future__ import annotations

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
-from numba import prange
 from torch import Tensor
 
-from hgcn.compiled import compiled, follow_torch
+from hgcn.compiled import compiled, in_chunks
 from hgcn.kernels.numba_cpu.tensors import array
 from hgcn.kernels.rows import FARTHEST, Bytes, Doubles, Ints
 
@@ -41,7 +40,7 @@ ALONG, AGAINST = 1, 2
 """Directions of an edge in the row of a node: to its neighbour, from its neighbour; 3 is both."""
 
 
-@compiled()
+@compiled(inside=True)
 def _draw(i: int, j: int) -> float:
     """A number in 0..1 that looks random and depends on an unordered pair alone."""
     low, high = np.uint64(min(i, j)), np.uint64(max(i, j))
@@ -52,7 +51,7 @@ def _draw(i: int, j: int) -> float:
     return float(x >> np.uint64(11)) * 2.0**-53
 
 
-@compiled()
+@compiled(inside=True)
 def find(other: Ints, low: int, high: int, v: int) -> int:
     """The position of v among the sorted neighbours other[low:high], -1 if it is not there."""
     end = high
@@ -65,7 +64,7 @@ def find(other: Ints, low: int, high: int, v: int) -> int:
     return low if low < end and other[low] == v else -1
 
 
-@compiled()
+@compiled(inside=True)
 def _place(v: int, j: int, start: Ints, other: Ints, marks: Marks, stamp: int, marked: bool) -> int:
     """The position of v among the neighbours of j, -1 if it is none."""
     if marked:
@@ -73,7 +72,7 @@ def _place(v: int, j: int, start: Ints, other: Ints, marks: Marks, stamp: int, m
     return find(other, start[j], start[j + 1], v)
 
 
-@compiled(error_model="numpy")
+@compiled(inside=True, error_model="numpy")
 def _shared(
     i: int, j: int, graph: Visible, marks: Marks, stamp: int, marked: bool, row: Doubles
 ) -> None:
@@ -106,7 +105,7 @@ def _shared(
     row[6], row[7], row[8], row[9] = stride * through, stride * back, stride * met, stride * split
 
 
-@compiled(error_model="numpy")
+@compiled(inside=True, error_model="numpy")
 def _ways(i: int, j: int, start: Ints, other: Ints) -> tuple[float, float, int]:
     """Every how many neighbours of i are taken, from where on, and their ways of one more step."""
     degree = start[i + 1] - start[i]
@@ -121,7 +120,7 @@ def _ways(i: int, j: int, start: Ints, other: Ints) -> tuple[float, float, int]:
     return thin, first, total
 
 
-@compiled(error_model="numpy")
+@compiled(inside=True, error_model="numpy")
 def _paths(
     i: int,
     j: int,
@@ -178,7 +177,7 @@ def _paths(
     row[3], row[4] = scale * paths, scale * normalised
 
 
-@compiled()
+@compiled(inside=True)
 def _edges_of(start: Ints, queue: Ints, low: int, high: int) -> int:
     total = 0
     for at in range(low, high):
@@ -186,7 +185,7 @@ def _edges_of(start: Ints, queue: Ints, low: int, high: int) -> int:
     return total
 
 
-@compiled()
+@compiled(inside=True)
 def _distance(
     i: int, j: int, start: Ints, other: Ints, seen: tuple[Ints, Ints], stamp: int,
     queues: tuple[Ints, Ints],
@@ -239,7 +238,7 @@ def scratch_of(n: int) -> Scratch:
     )  # fmt: skip
 
 
-@compiled(error_model="numpy")
+@compiled(inside=True, error_model="numpy")
 def count_pair(
     i: int, j: int, graph: Visible, scratch: Scratch, stamp: int,
     row: Doubles,
@@ -272,8 +271,10 @@ def count_pair(
         row[5] = _distance(i, j, start, other, seen, stamp, queues)
 
 
-@compiled(error_model="numpy", parallel=True)
-def count_pairs(pairs: Ints, graph: Visible, bounds: Ints, out: Doubles) -> None:
+@compiled(error_model="numpy", nogil=True)
+def count_pairs(
+    first_chunk: int, last_chunk: int, pairs: Ints, graph: Visible, bounds: Ints, out: Doubles
+) -> None:
     """Counts of each pair, into the columns of ``COLUMNS``.
 
     Args:
@@ -282,7 +283,7 @@ def count_pairs(pairs: Ints, graph: Visible, bounds: Ints, out: Doubles) -> None
         bounds: positions that divide the pairs into chunks.
         out: ``[M, 10]``, zeros.
     """
-    for chunk in prange(len(bounds) - 1):
+    for chunk in range(first_chunk, last_chunk):
         scratch = scratch_of(graph[0].shape[0] - 1)
         for m in range(bounds[chunk], bounds[chunk + 1]):
             count_pair(pairs[0, m], pairs[1, m], graph, scratch, m, out[m])
@@ -293,8 +294,9 @@ def counts(pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoo
     out = torch.zeros(pairs.shape[1], 10, dtype=torch.float64)
     chunks = min(16, 1 + pairs.shape[1] // 1024)
     bounds = np.linspace(0, pairs.shape[1], chunks + 1).astype(np.int64)
-    follow_torch()
-    count_pairs(array(pairs), visible(weight, direction, graph), bounds, out.numpy())
+    in_chunks(
+        count_pairs, chunks, array(pairs), visible(weight, direction, graph), bounds, out.numpy()
+    )
     return out
 
 

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import prange
 from torch import Tensor
 
-from hgcn.compiled import compiled, follow_torch
+from hgcn.compiled import compiled, in_chunks
 from hgcn.kernels.derivatives import once
 from hgcn.kernels.numba_cpu.instructions import dot
 from hgcn.kernels.numba_cpu.points import (
@@ -34,11 +33,13 @@ from hgcn.kernels.numba_cpu.tensors import array, bounds_of, curvature_gradient,
 from hgcn.kernels.rows import Doubles, Floats, Ints
 
 
-@compiled(error_model="numpy", parallel=True)
-def distance_forward(v: Floats, w: Floats, root: float, bounds: Ints, out: Floats) -> None:
+@compiled(error_model="numpy", nogil=True)
+def distance_forward(
+    first_chunk: int, last_chunk: int, v: Floats, w: Floats, root: float, bounds: Ints, out: Floats
+) -> None:
     """out_i = squared distance of v_i and w_i."""
     d = v.shape[1]
-    for chunk in prange(len(bounds) - 1):
+    for chunk in range(first_chunk, last_chunk):
         polar_v, polar_w = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
         radial = np.empty((BLOCK, COLUMNS))
         s, difference = np.empty(BLOCK), np.empty((1, d))
@@ -60,8 +61,10 @@ def distance_forward(v: Floats, w: Floats, root: float, bounds: Ints, out: Float
                 out[lo + b] = length * length
 
 
-@compiled(error_model="numpy", parallel=True)
+@compiled(error_model="numpy", nogil=True)
 def distance_backward(
+    first_chunk: int,
+    last_chunk: int,
     v: Floats,
     w: Floats,
     root: float,
@@ -78,7 +81,7 @@ def distance_backward(
     outputs times theirs.
     """
     d = v.shape[1]
-    for chunk in prange(len(bounds) - 1):
+    for chunk in range(first_chunk, last_chunk):
         polar_v, polar_w = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
         radial_v, radial_w = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
         s, difference = np.empty(BLOCK), np.empty((BLOCK, d))
@@ -135,9 +138,11 @@ class SquaredDistance(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, v: Tensor, w: Tensor, c: Tensor) -> Tensor:
         """Keep inputs and result: Euler's theorem needs the latter."""
-        follow_torch()
         out = v.new_empty(len(v))
-        distance_forward(array(v), array(w), root_of(c), bounds_of(len(v)), out.numpy())
+        bounds = bounds_of(len(v))
+        in_chunks(
+            distance_forward, len(bounds) - 1, array(v), array(w), root_of(c), bounds, out.numpy()
+        )
         ctx.save_for_backward(v, w, c, out)
         return out
 
@@ -145,12 +150,11 @@ class SquaredDistance(torch.autograd.Function):
     @once
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients by v, w and c."""
-        follow_torch()
         v, w, c, out = ctx.saved_tensors
         grad_v, grad_w, bounds = empty(v), empty(w), bounds_of(len(v))
         moment = np.empty(len(bounds) - 1)
-        distance_backward(
-            array(v), array(w), root_of(c), bounds, array(out), array(grad_out),
-            grad_v.numpy(), grad_w.numpy(), moment,
+        in_chunks(
+            distance_backward, len(moment), array(v), array(w), root_of(c), bounds,
+            array(out), array(grad_out), grad_v.numpy(), grad_w.numpy(), moment,
         )  # fmt: skip
         return grad_v, grad_w, curvature_gradient(moment, c)

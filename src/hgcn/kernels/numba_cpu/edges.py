@@ -43,7 +43,7 @@ class EdgeBlock(NamedTuple):
     polar_j: Doubles
 
 
-@compiled(error_model="numpy")
+@compiled(inside=True, error_model="numpy")
 def load_edges(
     targets: Points, sources: Points, edges: WeightedEdges, lo: int, hi: int, block: EdgeBlock
 ) -> int:

@@ -6,21 +6,20 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import prange
 from torch import Tensor
 
-from hgcn.compiled import compiled, follow_torch
+from hgcn.compiled import compiled, in_chunks
 from hgcn.kernels.derivatives import once
 from hgcn.kernels.numba_cpu.tensors import array
 from hgcn.kernels.rows import Floats, Rows, sorted_rows
 
 
-@compiled(error_model="numpy", parallel=True)
-def sum_by_row(grad: Floats, rows: Rows, out: Floats) -> None:
+@compiled(error_model="numpy", nogil=True)
+def sum_by_row(first_chunk: int, last_chunk: int, grad: Floats, rows: Rows, out: Floats) -> None:
     """out_i = sum of the rows of ``grad`` that belong to row i, in the order they have there."""
     start, taken, bounds = rows.start, rows.edge, rows.bounds
     d = grad.shape[1]
-    for chunk in prange(len(bounds) - 1):
+    for chunk in range(first_chunk, last_chunk):
         total = np.empty(d, grad.dtype)
         for i in range(bounds[chunk], bounds[chunk + 1]):
             total[:] = 0
@@ -51,9 +50,8 @@ class GatherRows(torch.autograd.Function):
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Each row of the gradient added to the row it was taken from."""
         (ids,) = ctx.saved_tensors
-        follow_torch()
         numbers = array(ids)
         out = grad_out.new_empty(ctx.shape)
         rows = sorted_rows(numbers, numbers, len(out))
-        sum_by_row(array(grad_out), rows, out.numpy())
+        in_chunks(sum_by_row, len(rows.bounds) - 1, array(grad_out), rows, out.numpy())
         return out, None

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from hgcn.compiled import follow_torch
+from hgcn.compiled import in_chunks
 from hgcn.kernels.derivatives import once
 from hgcn.kernels.numba_cpu.edges import WeightedEdges
 from hgcn.kernels.numba_cpu.local_backward import (
@@ -32,13 +32,13 @@ class LocalSum(torch.autograd.Function):
         ctx: Any, target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
     ) -> Tensor:
         """Keep the polar forms and the steps; the numbers of edges are computed again."""
-        follow_torch()
         root, same = root_of(c), source is target
         targets = Points(array(target), *polar_form(array(target), root))
         sources = targets if same else Points(array(source), *polar_form(array(source), root))
         edges = _edges(graph, weight, same)
         out, step = empty(target), np.empty(target.shape)
-        local_forward(targets, sources, edges, root, step, out.numpy())
+        chunks = len(edges.bounds) - 1
+        in_chunks(local_forward, chunks, targets, sources, edges, root, step, out.numpy())
         ctx.save_for_backward(target, source, weight, c)
         ctx.graph, ctx.same, ctx.step = graph, same, step
         ctx.numbers = targets[1:], sources[1:]
@@ -48,7 +48,6 @@ class LocalSum(torch.autograd.Function):
     @once
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients by targets, sources, weights and c; those of one set of nodes are added."""
-        follow_torch()
         target, source, weight, c = ctx.saved_tensors
         root, graph, same = root_of(c), ctx.graph, ctx.same
         rows, columns = graph.by_target, graph.by_source
@@ -60,13 +59,14 @@ class LocalSum(torch.autograd.Function):
         moment = np.empty(len(rows.bounds) + len(columns.bounds) - 2)
         row_moment, column_moment = np.split(moment, [len(rows.bounds) - 1])
         edges = _edges(graph, weight, same)
-        local_backward_rows(
-            targets, sources, edges, root, ctx.step, array(grad_out), grad_target.numpy(),
-            grad_step.numpy(), grad_weight.numpy(), by_source.numpy(), row_moment,
+        in_chunks(
+            local_backward_rows, len(row_moment), targets, sources, edges, root, ctx.step,
+            array(grad_out), grad_target.numpy(), grad_step.numpy(), grad_weight.numpy(),
+            by_source.numpy(), row_moment,
         )  # fmt: skip
-        local_backward_columns(
-            targets.vector, sources, columns, root, same, grad_step.numpy(), by_source.numpy(),
-            grad_source.numpy(), column_moment,
+        in_chunks(
+            local_backward_columns, len(column_moment), targets.vector, sources, columns, root,
+            same, grad_step.numpy(), by_source.numpy(), grad_source.numpy(), column_moment,
         )  # fmt: skip
         grad_c = curvature_gradient(moment, c)
         return grad_target, None if same else grad_source, grad_weight, grad_c, None

@@ -11,7 +11,6 @@ section 4, with the names of this file.
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
 from hgcn.compiled import compiled
 from hgcn.kernels.numba_cpu.edges import EdgeBlock, WeightedEdges, load_edges
@@ -38,8 +37,10 @@ OF_STEP, OF_X, BY_RHO = range(EDGE_COLUMNS)
 """Columns of ``by_source``: factors of P_i and x_i in the gradient by u_j; gradient by rho_j."""
 
 
-@compiled(error_model="numpy", parallel=True)
+@compiled(error_model="numpy", nogil=True)
 def local_backward_rows(
+    first_chunk: int,
+    last_chunk: int,
     targets: Points,
     sources: Points,
     edges: WeightedEdges,
@@ -60,7 +61,7 @@ def local_backward_rows(
     x, polar, radial = targets.vector, targets.polar, targets.radial
     start, target, weight, bounds = edges.start, edges.target, edges.weight, edges.bounds
     d = x.shape[1]
-    for chunk in prange(len(bounds) - 1):
+    for chunk in range(first_chunk, last_chunk):
         # Made here, so that the compiler knows that these arrays do not overlap.
         edge, difference, s = np.empty(BLOCK, np.int64), np.empty((BLOCK, d)), np.empty(BLOCK)
         polar_i, polar_j = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
@@ -153,8 +154,10 @@ def local_backward_rows(
         moment[chunk] = total
 
 
-@compiled(error_model="numpy", parallel=True)
+@compiled(error_model="numpy", nogil=True)
 def local_backward_columns(
+    first_chunk: int,
+    last_chunk: int,
     x: Floats,
     sources: Points,
     columns: Rows,
@@ -169,7 +172,7 @@ def local_backward_columns(
     y, polar, radial = sources.vector, sources.polar, sources.radial
     start, other, edge, bounds = columns.start, columns.other, columns.edge, columns.bounds
     d = x.shape[1]
-    for chunk in prange(len(bounds) - 1):
+    for chunk in range(first_chunk, last_chunk):
         turn = np.empty((1, d))
         total = 0.0
         end = start[bounds[chunk + 1]] - 1

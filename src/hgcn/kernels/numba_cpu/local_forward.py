@@ -8,7 +8,6 @@ section 4.
 from __future__ import annotations
 
 import numpy as np
-from numba import prange
 
 from hgcn.compiled import compiled
 from hgcn.kernels.numba_cpu.edges import EdgeBlock, WeightedEdges, load_edges
@@ -26,9 +25,16 @@ from hgcn.kernels.numba_cpu.translation_block import translate_block
 from hgcn.kernels.rows import Doubles, Floats
 
 
-@compiled(error_model="numpy", parallel=True)
+@compiled(error_model="numpy", nogil=True)
 def local_forward(
-    targets: Points, sources: Points, edges: WeightedEdges, root: float, step: Doubles, out: Floats
+    first_chunk: int,
+    last_chunk: int,
+    targets: Points,
+    sources: Points,
+    edges: WeightedEdges,
+    root: float,
+    step: Doubles,
+    out: Floats,
 ) -> None:
     """The aggregation at the targets of their neighbours among the sources.
 
@@ -37,7 +43,7 @@ def local_forward(
     x, polar, start, bounds = targets.vector, targets.polar, edges.start, edges.bounds
     target, weight = edges.target, edges.weight
     d = x.shape[1]
-    for chunk in prange(len(bounds) - 1):
+    for chunk in range(first_chunk, last_chunk):
         # Made here, so that the compiler knows that these arrays do not overlap.
         edge, difference, s = np.empty(BLOCK, np.int64), np.empty((BLOCK, d)), np.empty(BLOCK)
         polar_i, polar_j = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))

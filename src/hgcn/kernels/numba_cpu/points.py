@@ -14,9 +14,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import prange
 
-from hgcn.compiled import compiled
+from hgcn.compiled import compiled, in_chunks
 from hgcn.kernels.numba_cpu.instructions import dot
 from hgcn.kernels.numba_cpu.scalars import expm1, saturate
 from hgcn.kernels.rows import Doubles, Floats
@@ -72,18 +71,24 @@ def fill_polar(v: Floats, root: float, polar: Doubles, radial: Doubles) -> None:
         flat_radial[COLUMNS * i + SINHC] = sinh / rho if rho > 0.0 else 1.0
 
 
-@compiled(error_model="numpy", parallel=True)
+@compiled(error_model="numpy", nogil=True)
+def _fill_blocks(
+    first_chunk: int, last_chunk: int, v: Floats, root: float, polar: Doubles, radial: Doubles
+) -> None:
+    """Fill the columns of some blocks of points."""
+    for block in range(first_chunk, last_chunk):
+        lo, hi = block * BLOCK, min((block + 1) * BLOCK, len(v))
+        fill_polar(v[lo:hi], root, polar[lo:hi], radial[lo:hi])
+
+
 def polar_form(v: Floats, root: float) -> tuple[Doubles, Doubles]:
     """``polar`` and ``radial`` of any number of points."""
-    n = len(v)
-    polar, radial = np.empty((n, COLUMNS)), np.empty((n, COLUMNS))
-    for block in prange((n + BLOCK - 1) // BLOCK):
-        lo, hi = block * BLOCK, min((block + 1) * BLOCK, n)
-        fill_polar(v[lo:hi], root, polar[lo:hi], radial[lo:hi])
+    polar, radial = np.empty((len(v), COLUMNS)), np.empty((len(v), COLUMNS))
+    in_chunks(_fill_blocks, (len(v) + BLOCK - 1) // BLOCK, v, root, polar, radial)
     return polar, radial
 
 
-@compiled(error_model="numpy", inline="always")
+@compiled(inside=True, error_model="numpy", forceinline=True)
 def gradient_by_vector(
     polar: Doubles, radial: Doubles, i: int, root: float, by_rho: float, turn_u: float
 ) -> tuple[float, float, float]:

@@ -19,7 +19,7 @@ from hgcn.geometry.normal import MAX_RADIUS
 LOG_2 = math.log(2.0)
 
 
-@compiled(error_model="numpy", inline="always")
+@compiled(inside=True, error_model="numpy", forceinline=True)
 def expm1(x: float) -> float:
     """exp(x) - 1, as 2^k exp(r) - 1 with |r| < 0.35."""
     k = math.floor(x * (1.0 / LOG_2) + 0.5)
@@ -41,7 +41,7 @@ def expm1(x: float) -> float:
     return two * p + (two - 1.0)
 
 
-@compiled(error_model="numpy", inline="always")
+@compiled(inside=True, error_model="numpy", forceinline=True)
 def log(x: float) -> float:
     """Logarithm of x from 1 on, as k log 2 plus that of m between sqrt(1/2) and sqrt(2)."""
     bits = np.float64(x).view(np.int64)
@@ -61,7 +61,7 @@ def log(x: float) -> float:
     return np.float64(np.int32(k)) * LOG_2 + (z * q * p + 2.0 * z)
 
 
-@compiled(error_model="numpy", inline="always")
+@compiled(inside=True, error_model="numpy", forceinline=True)
 def saturate(radius: float) -> tuple[float, float]:
     """The radius after smooth saturation beyond 40, and its derivative by the radius before."""
     beyond = min(max(radius - MAX_RADIUS, 0.0), 1e15)
@@ -69,7 +69,7 @@ def saturate(radius: float) -> tuple[float, float]:
     return min(radius, MAX_RADIUS) + beyond / root, 1.0 / (root * root * root)
 
 
-@compiled(error_model="numpy", inline="always")
+@compiled(inside=True, error_model="numpy", forceinline=True)
 def asinhc(x: float) -> tuple[float, float]:
     """asinh(x)/x, and its derivative over x."""
     q = x * x
@@ -82,7 +82,7 @@ def asinhc(x: float) -> tuple[float, float]:
     return near if small else value, near_slope if small else slope
 
 
-@compiled(error_model="numpy", inline="always")
+@compiled(inside=True, error_model="numpy", forceinline=True)
 def kappa_of(h: float) -> tuple[float, float]:
     """Kappa = D/sinh(D) as a function of H = sinh²(D/2), and its derivative by H."""
     low, high = math.sqrt(h), math.sqrt(1.0 + h)

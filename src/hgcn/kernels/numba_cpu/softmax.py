@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import torch
-from numba import prange
 from torch import Tensor
 
-from hgcn.compiled import compiled, follow_torch
+from hgcn.compiled import compiled, in_chunks
 from hgcn.kernels.derivatives import once
 from hgcn.kernels.numba_cpu.instructions import dot_narrow, prefetch
 from hgcn.kernels.numba_cpu.points import AHEAD
@@ -49,14 +48,16 @@ class ScoreInputs(NamedTuple):
     slope: float
 
 
-@compiled(error_model="numpy", parallel=True)
-def attention_forward(scores: ScoreInputs, prior: Floats, rows: Rows, share: Floats) -> None:
+@compiled(error_model="numpy", nogil=True)
+def attention_forward(
+    first_chunk: int, last_chunk: int, scores: ScoreInputs, prior: Floats, rows: Rows, share: Floats
+) -> None:
     """share[e, h] = softmax of the scores over the row of e, each times the prior of its edge."""
     left, right, shift, bias = scores.left, scores.right, scores.shift, scores.bias
     vector, slope = scores.vector, scores.slope
     start, other, bounds = rows.start, rows.other, rows.bounds
     heads, hidden = vector.shape
-    for chunk in prange(len(bounds) - 1):
+    for chunk in range(first_chunk, last_chunk):
         mine, unit = np.empty(hidden, left.dtype), np.empty((1, hidden), left.dtype)
         steep, lowest = left.dtype.type(slope), left.dtype.type(-np.inf)
         end = start[bounds[chunk + 1]] - 1
@@ -85,8 +86,10 @@ def attention_forward(scores: ScoreInputs, prior: Floats, rows: Rows, share: Flo
                         share[e, h] /= total
 
 
-@compiled(error_model="numpy", parallel=True)
+@compiled(error_model="numpy", nogil=True)
 def attention_backward_rows(
+    first_chunk: int,
+    last_chunk: int,
     scores: ScoreInputs,
     rows: Rows,
     share: Floats,
@@ -108,7 +111,7 @@ def attention_backward_rows(
     vector, slope = scores.vector, scores.slope
     start, other, bounds = rows.start, rows.other, rows.bounds
     heads, hidden = vector.shape
-    for chunk in prange(len(bounds) - 1):
+    for chunk in range(first_chunk, last_chunk):
         mine, active = np.empty(hidden, left.dtype), np.empty(hidden, left.dtype)
         zero, rest = left.dtype.type(0), left.dtype.type(1.0 - slope)
         grad_bias[chunk] = 0.0
@@ -137,16 +140,22 @@ def attention_backward_rows(
                     grad_vector[chunk, h, k] += value * mine[k]
 
 
-@compiled(error_model="numpy", parallel=True)
+@compiled(error_model="numpy", nogil=True)
 def attention_backward_columns(
-    scores: ScoreInputs, columns: Rows, grad_score: Floats, grad_right: Floats, grad_vector: Doubles
+    first_chunk: int,
+    last_chunk: int,
+    scores: ScoreInputs,
+    columns: Rows,
+    grad_score: Floats,
+    grad_right: Floats,
+    grad_vector: Doubles,
 ) -> None:
     """Gradient by ``right``, and the sums over columns of that by the vector."""
     left, right, shift, bias = scores.left, scores.right, scores.shift, scores.bias
     vector, slope = scores.vector, scores.slope
     start, other, edge, bounds = columns.start, columns.other, columns.edge, columns.bounds
     heads, hidden = vector.shape
-    for chunk in prange(len(bounds) - 1):
+    for chunk in range(first_chunk, last_chunk):
         mine, active = np.empty(hidden, left.dtype), np.empty(hidden, left.dtype)
         zero, low = left.dtype.type(0), left.dtype.type(slope)
         rest = left.dtype.type(1.0 - slope)
@@ -188,10 +197,12 @@ class Attention(torch.autograd.Function):
         slope: float,
     ) -> Tensor:
         """Keep the shares; the hidden units of edges are computed again."""
-        follow_torch()
         share = left.new_empty(len(graph.source), len(vector))
         scores = _scores(left, right, bias, vector, slope)
-        attention_forward(scores, array(prior), graph.by_target, share.numpy())
+        rows = graph.by_target
+        in_chunks(
+            attention_forward, len(rows.bounds) - 1, scores, array(prior), rows, share.numpy()
+        )
         ctx.save_for_backward(left, right, bias, vector, prior, share)
         ctx.graph, ctx.slope = graph, slope
         return share
@@ -200,7 +211,6 @@ class Attention(torch.autograd.Function):
     @once
     def backward(ctx: Any, grad_share: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients by left, right, bias and vector, and by the prior if it is asked for."""
-        follow_torch()
         left, right, bias, vector, prior, share = ctx.saved_tensors
         rows, columns = ctx.graph.by_target, ctx.graph.by_source
         chunks = len(rows.bounds) - 1
@@ -209,13 +219,14 @@ class Attention(torch.autograd.Function):
         grad_bias = np.empty((chunks, len(bias)))
         grad_vector = np.empty((chunks + len(columns.bounds) - 1, *vector.shape))
         scores = _scores(left, right, bias, vector, ctx.slope)
-        attention_backward_rows(
-            scores, rows, share.numpy(), array(grad_share), grad_score.numpy(), grad_left.numpy(),
-            grad_bias, grad_vector[:chunks],
+        in_chunks(
+            attention_backward_rows, chunks, scores, rows, share.numpy(), array(grad_share),
+            grad_score.numpy(), grad_left.numpy(), grad_bias, grad_vector[:chunks],
         )  # fmt: skip
-        attention_backward_columns(
-            scores, columns, grad_score.numpy(),
-            (grad_left if grad_right is None else grad_right).numpy(), grad_vector[chunks:],
+        in_chunks(
+            attention_backward_columns, len(columns.bounds) - 1, scores, columns,
+            grad_score.numpy(), (grad_left if grad_right is None else grad_right).numpy(),
+            grad_vector[chunks:],
         )  # fmt: skip
         grad_prior = None
         if ctx.needs_input_grad[4]:

@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from numba import prange
 from torch import Tensor
 
-from hgcn.compiled import compiled, follow_torch
+from hgcn.compiled import compiled, in_chunks
 from hgcn.kernels.derivatives import once
 from hgcn.kernels.numba_cpu.instructions import dot_narrow
 from hgcn.kernels.numba_cpu.tensors import array, empty
@@ -22,12 +21,14 @@ FEW = 8
 """Number of edges for each source and chunk of rows from which on each chunk has its own sum."""
 
 
-@compiled(error_model="numpy", parallel=True)
-def sum_over_rows(x: Floats, weight: Floats, rows: Rows, out: Floats) -> None:
+@compiled(error_model="numpy", nogil=True)
+def sum_over_rows(
+    first_chunk: int, last_chunk: int, x: Floats, weight: Floats, rows: Rows, out: Floats
+) -> None:
     """out_i = sum of weight[edge] x_other over row i."""
     start, other, edge, bounds = rows.start, rows.other, rows.edge, rows.bounds
     d = x.shape[1]
-    for chunk in prange(len(bounds) - 1):
+    for chunk in range(first_chunk, last_chunk):
         total = np.empty(d, x.dtype)
         for i in range(bounds[chunk], bounds[chunk + 1]):
             total[:] = 0
@@ -40,15 +41,17 @@ def sum_over_rows(x: Floats, weight: Floats, rows: Rows, out: Floats) -> None:
                 out[i, k] = total[k]
 
 
-@compiled(error_model="numpy", parallel=True)
-def sum_into_few(x: Floats, weight: Floats, rows: Rows, out: Floats) -> None:
+@compiled(error_model="numpy", nogil=True)
+def sum_into_few(
+    first_chunk: int, last_chunk: int, x: Floats, weight: Floats, rows: Rows, out: Floats
+) -> None:
     """out[chunk, j] = sum of weight[e] x_i over the edges from j to the rows i of the chunk.
 
     Everything is read in order; ``out[chunk]`` should be small enough to stay near the processor.
     """
     start, other, bounds = rows.start, rows.other, rows.bounds
     d = x.shape[1]
-    for chunk in prange(len(bounds) - 1):
+    for chunk in range(first_chunk, last_chunk):
         out[chunk] = 0
         mine = np.empty(d, x.dtype)
         for i in range(bounds[chunk], bounds[chunk + 1]):
@@ -61,11 +64,13 @@ def sum_into_few(x: Floats, weight: Floats, rows: Rows, out: Floats) -> None:
                     out[chunk, j, k] += w * mine[k]
 
 
-@compiled(error_model="numpy", parallel=True)
-def edge_products(x: Floats, y: Floats, rows: Rows, out: Floats) -> None:
+@compiled(error_model="numpy", nogil=True)
+def edge_products(
+    first_chunk: int, last_chunk: int, x: Floats, y: Floats, rows: Rows, out: Floats
+) -> None:
     """out_e = x_i . y_j for the edges in the order of the rows."""
     start, other, bounds = rows.start, rows.other, rows.bounds
-    for chunk in prange(len(bounds) - 1):
+    for chunk in range(first_chunk, last_chunk):
         for i in range(bounds[chunk], bounds[chunk + 1]):
             for e in range(start[i], start[i + 1]):
                 out[e] = dot_narrow(x, i, y, other[e])
@@ -77,10 +82,9 @@ class WeightedSum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, graph: Neighbourhoods) -> Tensor:
         """Keep the inputs."""
-        follow_torch()
         out = x.new_empty(graph.num_targets, x.shape[1])
         rows = graph.by_target._replace(edge=graph.in_order)
-        sum_over_rows(array(x), array(weight), rows, out.numpy())
+        in_chunks(sum_over_rows, len(rows.bounds) - 1, array(x), array(weight), rows, out.numpy())
         ctx.save_for_backward(x, weight)
         ctx.graph = graph
         return out
@@ -89,7 +93,6 @@ class WeightedSum(torch.autograd.Function):
     @once
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Gradient by x, and by the weights if it is asked for."""
-        follow_torch()
         x, weight = ctx.saved_tensors
         rows = ctx.graph.by_target
         grad = array(grad_out)
@@ -97,13 +100,16 @@ class WeightedSum(torch.autograd.Function):
         if FEW * chunks * len(x) <= len(weight):
             # Many edges from few sources, such as words of documents: a sum for each chunk.
             sums = x.new_empty(chunks, *x.shape)
-            sum_into_few(grad, array(weight), rows, sums.numpy())
+            in_chunks(sum_into_few, chunks, grad, array(weight), rows, sums.numpy())
             grad_x = sums.sum(0)
         else:
             grad_x = empty(x)
-            sum_over_rows(grad, array(weight), ctx.graph.by_source, grad_x.numpy())
+            columns = ctx.graph.by_source
+            in_chunks(
+                sum_over_rows, len(columns.bounds) - 1, grad, array(weight), columns, grad_x.numpy()
+            )
         grad_weight = None
         if ctx.needs_input_grad[1]:
             grad_weight = empty(weight)
-            edge_products(grad, array(x), rows, grad_weight.numpy())
+            in_chunks(edge_products, chunks, grad, array(x), rows, grad_weight.numpy())
         return grad_x, grad_weight, None

@@ -6,10 +6,9 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import prange
 from torch import Tensor
 
-from hgcn.compiled import compiled, follow_torch
+from hgcn.compiled import compiled, in_chunks
 from hgcn.kernels.derivatives import once
 from hgcn.kernels.numba_cpu.instructions import dot
 from hgcn.kernels.numba_cpu.points import BLOCK, COLUMNS, fill_polar
@@ -18,11 +17,19 @@ from hgcn.kernels.numba_cpu.translation_block import translate_block, translate_
 from hgcn.kernels.rows import Doubles, Floats, Ints
 
 
-@compiled(error_model="numpy", parallel=True)
-def translate_forward(v: Floats, bias: Floats, root: float, bounds: Ints, out: Floats) -> None:
+@compiled(error_model="numpy", nogil=True)
+def translate_forward(
+    first_chunk: int,
+    last_chunk: int,
+    v: Floats,
+    bias: Floats,
+    root: float,
+    bounds: Ints,
+    out: Floats,
+) -> None:
     """out_i = translate(v_i, bias_i); a ``bias`` of one row is the same for all."""
     shared = len(bias) == 1
-    for chunk in prange(len(bounds) - 1):
+    for chunk in range(first_chunk, last_chunk):
         polar, radial = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
         for lo in range(bounds[chunk], bounds[chunk + 1], BLOCK):
             hi = min(lo + BLOCK, bounds[chunk + 1])
@@ -31,8 +38,10 @@ def translate_forward(v: Floats, bias: Floats, root: float, bounds: Ints, out: F
             translate_block(v[lo:hi], polar, t, root, out[lo:hi])
 
 
-@compiled(error_model="numpy", parallel=True)
+@compiled(error_model="numpy", nogil=True)
 def translate_backward(
+    first_chunk: int,
+    last_chunk: int,
     v: Floats,
     bias: Floats,
     root: float,
@@ -48,7 +57,7 @@ def translate_backward(
     zero.
     """
     d, shared = v.shape[1], len(bias) == 1
-    for chunk in prange(len(bounds) - 1):
+    for chunk in range(first_chunk, last_chunk):
         polar, radial = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
         by_t, by_v = np.empty((BLOCK, d)), np.empty((BLOCK, d))
         total = 0.0
@@ -74,9 +83,11 @@ class Translate(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, v: Tensor, bias: Tensor, c: Tensor) -> Tensor:
         """Keep the inputs: the backward pass computes again what is cheaper than to store."""
-        follow_torch()
         out, rows = empty(v), array(bias).reshape(-1, v.shape[1])
-        translate_forward(array(v), rows, root_of(c), bounds_of(len(v)), out.numpy())
+        bounds = bounds_of(len(v))
+        in_chunks(
+            translate_forward, len(bounds) - 1, array(v), rows, root_of(c), bounds, out.numpy()
+        )
         ctx.save_for_backward(v, bias, c)
         return out
 
@@ -84,14 +95,14 @@ class Translate(torch.autograd.Function):
     @once
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients by v, bias and c; a shared bias adds up chunk by chunk."""
-        follow_torch()
         v, bias, c = ctx.saved_tensors
         grad_v, bounds = empty(v), bounds_of(len(v))
         rows, moment = array(bias).reshape(-1, v.shape[1]), np.empty(len(bounds) - 1)
         shared = len(rows) == 1
         grad_rows = np.zeros((len(bounds) - 1 if shared else len(rows), v.shape[1]))
-        translate_backward(
-            array(v), rows, root_of(c), bounds, array(grad_out), grad_v.numpy(), grad_rows, moment
-        )
+        in_chunks(
+            translate_backward, len(moment), array(v), rows, root_of(c), bounds, array(grad_out),
+            grad_v.numpy(), grad_rows, moment,
+        )  # fmt: skip
         grad_bias = torch.from_numpy(grad_rows.sum(0) if shared else grad_rows)
         return grad_v, grad_bias.to(bias.dtype).view_as(bias), curvature_gradient(moment, c)

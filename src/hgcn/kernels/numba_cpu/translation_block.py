@@ -37,7 +37,7 @@ V_OF_GRAD, V_OF_V, V_OF_ACROSS, T_OF_GRAD, T_OF_V, T_OF_ACROSS = range(FACTORS)
 """Factors of grad, v and across that add up to the gradient by v, and to that by t."""
 
 
-@compiled(error_model="numpy", inline="always")
+@compiled(inside=True, error_model="numpy", forceinline=True)
 def decompose_step(
     v: Floats, i: int, inverse_length: float, t: Doubles, across: Doubles, d: int
 ) -> tuple[float, float, float, float]:
@@ -56,7 +56,7 @@ def decompose_step(
     return dot(t, row, t, row), par, dot(across, i, across, i), leak
 
 
-@compiled(error_model="numpy", inline="always")
+@compiled(inside=True, error_model="numpy", forceinline=True)
 def hyperbolic_of_step(tau: float) -> tuple[float, float, float, float]:
     """The numbers p, f, cosh(tau) and sinh(tau)/tau of a step of length tau."""
     p = expm1(0.5 * tau)
@@ -67,7 +67,7 @@ def hyperbolic_of_step(tau: float) -> tuple[float, float, float, float]:
     return p, f, cosh, sigma
 
 
-@compiled(error_model="numpy")
+@compiled(inside=True, error_model="numpy")
 def translate_block(v: Floats, polar: Doubles, t: Doubles, root: float, out: Floats) -> None:
     """out_i = translate(v_i, t_i / root); a ``t`` of one row is the same for all."""
     rows, d = v.shape
@@ -106,7 +106,7 @@ def translate_block(v: Floats, polar: Doubles, t: Doubles, root: float, out: Flo
             out[i, k] = of_v * v[i, k] + of_across * across[i, k]
 
 
-@compiled(error_model="numpy")
+@compiled(inside=True, error_model="numpy")
 def translate_block_backward(
     v: Floats,
     polar: Doubles,
