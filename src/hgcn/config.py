@@ -5,7 +5,10 @@ Importing this module loads nothing heavy: the command line is built from it.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
+import os
 import sys
 import tomllib
 from collections.abc import Collection, Mapping
@@ -309,6 +312,17 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     except ConfigError as error:
         raise ConfigError(f"In {path}:\n{error}") from error
     return settings
+
+
+def seconds_from(variable: str, usual: float) -> float:
+    """The seconds that a variable of the environment says; the usual ones if it is not set."""
+    text = os.environ.get(variable)
+    if text is None:
+        return usual
+    with contextlib.suppress(ValueError):
+        if 0 <= (seconds := float(text)) < math.inf:
+            return seconds
+    raise ConfigError(f"Expected {variable} to be a number of seconds, 0 or more, got {text!r}.")
 
 
 def _complaint(setting: Field[Any], value: Any) -> str | None:

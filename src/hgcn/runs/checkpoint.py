@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import math
-import os
 import time
 from pathlib import Path
 
 from hgcn import files
-from hgcn.errors import ConfigError, RunError
+from hgcn.config import seconds_from
+from hgcn.errors import RunError
 from hgcn.runs import folder
 from hgcn.runs.trees import read_tree, write_tree
 from hgcn.training.loop import State
@@ -22,15 +20,7 @@ CHECKPOINT_SECONDS = 10.0
 
 def checkpoint_seconds() -> float:
     """The time that ``HGCN_CHECKPOINT_SECONDS`` says, else ``CHECKPOINT_SECONDS``."""
-    text = os.environ.get("HGCN_CHECKPOINT_SECONDS")
-    if text is None:
-        return CHECKPOINT_SECONDS
-    with contextlib.suppress(ValueError):
-        if 0 <= (seconds := float(text)) < math.inf:
-            return seconds
-    raise ConfigError(
-        f"Expected HGCN_CHECKPOINT_SECONDS to be a number of seconds, 0 or more, got {text!r}."
-    )
+    return seconds_from("HGCN_CHECKPOINT_SECONDS", CHECKPOINT_SECONDS)
 
 
 class Checkpoint:

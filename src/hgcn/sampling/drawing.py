@@ -137,9 +137,12 @@ def _visible(low: int, high: int, source: Ints, first: int, hidden: Ints, out: I
 @compiled(nogil=True, error_model="numpy")
 def draw_hop(
     start: Ints, source: Ints, weight: Doubles, nodes: Ints, first: int, fanout: int,
-    by_weight: bool, replace: bool, hidden: Ints, state: Words, place: Places,
+    by_weight: bool, replace: bool, hidden: Ints, seed: np.uint64, place: Places,
 ) -> tuple[Ints, Ints, Ints, Ints, Doubles]:  # fmt: skip
     """Draw edges into the last nodes of a list, and add the nodes that they come from to it.
+
+    What is drawn for a node depends on the seed and the node alone, not on the other nodes: a share
+    of a batch has the draws of the whole.
 
     Args:
         start, source: the rows.
@@ -150,7 +153,7 @@ def draw_hop(
         by_weight: draw edges by weight rather than evenly.
         replace: draw with replacement.
         hidden: sorted keys ``target * n + source`` of edges that are not there.
-        state: of the random numbers.
+        seed: of the random numbers.
         place: the position of each node in the list, -1 for the others.
 
     Returns:
@@ -171,8 +174,11 @@ def draw_hop(
     heavy = np.empty(longest if by_weight else 0)
     n = len(start) - 1
     at = 0
+    state = np.empty(1, np.uint64)
     for i in range(first, len(nodes)):
         v = nodes[i]
+        state[0] = seed ^ np.uint64(v)
+        state[0] = _next(state)  # neighbouring numbers give streams that have nothing in common
         low, size = start[v], start[v + 1] - start[v]
         some = False  # whether edges of the row are hidden
         if len(hidden):

@@ -74,7 +74,8 @@ class NeighbourSampler:
     left out, each edge that was drawn stands for several: ``stands`` times its weight has the
     weight of that edge as its expectation, and so a sum over a row has that of the whole row.
 
-    The same seed gives the same sample, whatever was drawn before, in any thread.
+    The same seed gives the same sample, whatever was drawn before, in any thread. The edges drawn
+    for a node depend on the seed, the node and the fan-out alone, not on the rest of the batch.
 
     Args:
         adjacency: the graph.
@@ -134,13 +135,13 @@ class NeighbourSampler:
         reached = batch
         try:
             hops, counts, first = [], [len(batch)], 0
-            state = np.array([seed % 2**64], np.uint64)
+            word = np.uint64(seed % 2**64)
             rows = self.adjacency
             weight = np.empty(0) if rows.weight is None else rows.weight
             for fanout in self.fanouts:
                 reached, *drawn = draw_hop(
                     rows.start, rows.source, weight, reached, first, fanout,
-                    self.by_weight, self.replace, keys, state, place,
+                    self.by_weight, self.replace, keys, word, place,
                 )  # fmt: skip
                 hops.append(drawn)
                 first = counts[-1]
