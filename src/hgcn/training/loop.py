@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -56,9 +56,9 @@ class Average:
         self.decay = decay
         self.values = [weight.detach().clone() for weight in self.weights]
 
-    def update(self, epoch: int) -> None:
-        """Take in the weights after an epoch; the first ones as they are."""
-        keep = min(self.decay, (epoch - 1) / (epoch + 9))
+    def update(self, step: int) -> None:
+        """Take in the weights after a step; the first ones as they are."""
+        keep = min(self.decay, (step - 1) / (step + 9))
         with torch.no_grad():
             for value, weight in zip(self.values, self.weights, strict=True):
                 value.lerp_(weight, 1 - keep)
@@ -92,6 +92,7 @@ class State:
     generator: torch.Generator
     average: Average
     epoch: int = 0
+    steps: int = 0
     best: Best = field(default_factory=Best)
     best_weights: dict[str, Tensor] = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
@@ -107,6 +108,7 @@ class State:
             "generator": self.generator.get_state(),
             "dropout": torch.get_rng_state(),
             "epoch": self.epoch,
+            "steps": self.steps,
             "best": {"score": self.best.score, "epoch": self.best.epoch},
         }
 
@@ -119,6 +121,7 @@ class State:
         self.generator.set_state(tree["generator"])
         torch.set_rng_state(tree["dropout"])
         self.epoch = tree["epoch"]
+        self.steps = tree["steps"]
         self.best = Best(**tree["best"])
 
 
@@ -167,7 +170,6 @@ def _train(
             while not _is_over(state, config):
                 epoch = state.epoch + 1
                 loss = _train_epoch(task, state, epoch, let_in)
-                state.average.update(epoch)
                 score, curvatures = _validate(task, state, epoch, loss)
                 state.epoch = epoch
                 if on_epoch is not None:
@@ -210,12 +212,20 @@ def _train_epoch(task: Task, state: State, epoch: int, let_in: Callable[[], None
     """Make a step of the optimiser for each batch; returns the mean loss before the steps."""
     state.predictor.train()
     losses = []
-    for batch in task.batches(epoch, state.generator):
-        losses.append(_step(task, state, epoch, batch))
-        let_in()
+    # Closed also if a step fails: threads that make batches end with their epoch.
+    with contextlib.closing(_generator(task.batches(epoch, state.generator))) as batches:
+        for batch in batches:
+            losses.append(_step(task, state, epoch, batch))
+            state.steps += 1
+            state.average.update(state.steps)
+            let_in()
     if not losses:
         raise RunError(f"Expected the task to have a batch for epoch {epoch}, got none.")
     return math.fsum(losses) / len(losses)
+
+
+def _generator(batches: Iterator[Any]) -> Generator[Any]:
+    yield from batches
 
 
 def _step(task: Task, state: State, epoch: int, batch: Any) -> float:
