@@ -24,7 +24,7 @@ from hgcn.errors import ConfigError, RunError, explain
 
 if TYPE_CHECKING:
     from torch import Tensor
-    from torch.distributed import Store
+    from torch.distributed.distributed_c10d import Store
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
@@ -255,7 +255,8 @@ def _meet(ranks: Ranks, wait: timedelta) -> Store:
     greets back every rank that greets it by that name. A rank that has read an old name is not
     greeted, and reads again.
     """
-    from torch.distributed import PrefixStore, TCPStore
+    from torch.distributed.distributed_c10d import PrefixStore
+    from torch.distributed.rendezvous import TCPStore
 
     if not _stores:
         served = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
@@ -270,7 +271,7 @@ def _meet(ranks: Ranks, wait: timedelta) -> Store:
         store.set("attempt", greeting)
         for rank in range(1, ranks.world):
             store.wait([f"{greeting}/hello/{rank}"], wait)
-            store.set(f"{greeting}/back/{rank}", store.get(f"{greeting}/hello/{rank}"))
+            store.set(f"{greeting}/back/{rank}", store.get(f"{greeting}/hello/{rank}").decode())
         return PrefixStore(greeting, store)
     end = time.monotonic() + wait.total_seconds()
     while time.monotonic() < end:

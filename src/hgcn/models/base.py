@@ -39,10 +39,12 @@ class Encoder(nn.Module, ABC):
 
     Attributes:
         inductive: whether the encoder works for nodes that it was not trained on.
+        uses_edges: whether a layer passes messages; otherwise each node is on its own.
         normalised: whether messages are divided by the total weight of the edges of each node.
     """
 
     inductive: ClassVar[bool] = True
+    uses_edges: ClassVar[bool] = True
     normalised: ClassVar[bool] = False
     curvature: Curvature | None
 
@@ -58,27 +60,27 @@ class Encoder(nn.Module, ABC):
     def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
         """The result of :meth:`encode_layers`; the features have been checked.
 
-        An encoder defines this, or :meth:`_layer`, and then it can be trained in mini-batches.
+        An encoder defines this, or :meth:`apply_layer`, and then it can be trained in mini-batches.
         """
         whole = Block(edge_index, len(x), len(x), edge_weight)
         out = [x]
         for number in range(self.layers):
-            out.append(self._layer(number, out[-1], whole))
+            out.append(self.apply_layer(number, out[-1], whole))
         return out
 
-    def _layer(self, number: int, x: Tensor, block: Block) -> Tensor:
+    def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
         """The output of a layer, numbered from 0, at the targets of a block."""
         raise ModelError(f"Expected a model of layers, got {type(self).__name__}.")
 
     @classmethod
     def layered(cls) -> bool:
         """Whether each layer can be applied on its own, to some of the nodes."""
-        return cls.inductive and cls._layer is not Encoder._layer
+        return cls.inductive and cls.apply_layer is not Encoder.apply_layer
 
     @property
     def hops(self) -> int:
         """How far messages come: the number of layers that use edges."""
-        return self.layers
+        return self.layers if self.uses_edges else 0
 
     def encode_blocks(self, x: Tensor, blocks: Sequence[Block]) -> Tensor:
         """Embeddings of the targets of the last block, given features of the sources of the first.
@@ -92,7 +94,7 @@ class Encoder(nn.Module, ABC):
             none = torch.empty(2, 0, dtype=torch.long, device=x.device)
             blocks = [Block(none, len(x), len(x))] * self.layers
         for number, block in enumerate(blocks):
-            x = self._layer(number, x, block)
+            x = self.apply_layer(number, x, block)
         return x
 
     def encode_layers(

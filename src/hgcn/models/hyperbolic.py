@@ -99,7 +99,7 @@ class HGCN(Encoder):
             for layer, size in enumerate(sizes, start=1)
         )
 
-    def _layer(self, number: int, x: Tensor, block: Block) -> Tensor:
+    def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
         conv = self.convs[number]
         return cast(Tensor, conv(x, block.edge_index, block.weight, size=block.size))
 
@@ -143,6 +143,8 @@ class HNN(Encoder):
         last_act: activation after the last layer.
     """
 
+    uses_edges = False
+
     def __init__(  # noqa: PLR0913
         self,
         in_channels: int,
@@ -165,13 +167,8 @@ class HNN(Encoder):
         )
         self.acts = activations(layers, act, last_act)
 
-    def _layer(self, number: int, x: Tensor, block: Block) -> Tensor:
+    def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
         return cast(Tensor, self.acts[number](self.linears[number](x)))
-
-    @property
-    def hops(self) -> int:
-        """None: edges are not used."""
-        return 0
 
     @property
     def spaces(self) -> list[Space]:

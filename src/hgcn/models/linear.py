@@ -73,6 +73,8 @@ class MLP(Encoder):
         last_act: activation after the last layer.
     """
 
+    uses_edges = False
+
     def __init__(
         self,
         in_channels: int,
@@ -90,13 +92,8 @@ class MLP(Encoder):
         self.linears = nn.ModuleList(Linear(i, dim, bias=bias, dropout=dropout) for i in sizes)
         self.acts = activations(layers, act, last_act)
 
-    def _layer(self, number: int, x: Tensor, block: Block) -> Tensor:
+    def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
         return cast(Tensor, self.acts[number](self.linears[number](x)))
-
-    @property
-    def hops(self) -> int:
-        """None: edges are not used."""
-        return 0
 
 
 def activations(layers: int, act: Activation, last_act: Activation) -> nn.ModuleList:
