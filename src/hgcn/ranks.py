@@ -12,6 +12,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
+import re
+import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator, Sequence
@@ -198,10 +200,10 @@ def lost_others() -> Iterator[None]:
     try:
         yield
     except RuntimeError as error:
-        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        reason = re.sub(r"^\[.*?\] ", "", str(error)).splitlines() or [type(error).__name__]
         raise RunError(
             "The other ranks cannot be reached any more. The one that failed first says why; what "
-            f"was stored of the run can be gone on with. ({reason})"
+            f"was stored of the run can be gone on with. ({reason[0].split('. ')[0]})"
         ) from error
 
 
@@ -214,7 +216,7 @@ def _group(ranks: Ranks) -> Iterator[None]:
     import torch
     from torch import distributed
 
-    own = not distributed.is_initialized()
+    own, hook = not distributed.is_initialized(), sys.excepthook
     if own:
         if torch.cuda.is_available():
             torch.cuda.set_device(_own_device(torch.cuda.device_count()))
@@ -234,6 +236,7 @@ def _group(ranks: Ranks) -> Iterator[None]:
         _joined.pop()
         if own:
             distributed.destroy_process_group()
+            sys.excepthook = hook  # torch has put "[rank0]:" before every line of it
 
 
 def _own_device(count: int) -> int:
@@ -255,8 +258,7 @@ def _meet(ranks: Ranks, wait: timedelta) -> Store:
     greets back every rank that greets it by that name. A rank that has read an old name is not
     greeted, and reads again.
     """
-    from torch.distributed.distributed_c10d import PrefixStore
-    from torch.distributed.rendezvous import TCPStore
+    from torch.distributed import PrefixStore, TCPStore  # type: ignore[attr-defined]
 
     if not _stores:
         served = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"

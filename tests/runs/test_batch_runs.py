@@ -163,7 +163,5 @@ def test_weights_and_replacement() -> None:
     graph = tree()
     weight = torch.rand(graph.edge_index.shape[1] // 2)
     weighted = graph.replace(edge_weight=torch.cat((weight, weight)) + 0.1)
-    run = fit(
-        weighted, task="link", **QUICK, **BATCHES, sampling="weight", replacement=True
-    )
+    run = fit(weighted, task="link", **QUICK, **BATCHES, sampling="weight", replacement=True)
     assert run.metrics["epochs"] == 6

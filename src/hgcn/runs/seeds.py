@@ -16,8 +16,8 @@ from hgcn.config import Config
 from hgcn.cores import count_cores
 from hgcn.errors import ConfigError, HGCNError, RunError
 from hgcn.locks import locked_or
-from hgcn.runs.auto import Choosing, check_seconds, choose_settings, settings_of
 from hgcn.ranks import refuse_several
+from hgcn.runs.auto import Choosing, check_seconds, choose_settings, settings_of
 from hgcn.runs.checkpoint import checkpoint_seconds
 from hgcn.runs.fit import fit, resume, settle
 from hgcn.runs.folder import (
