@@ -213,7 +213,7 @@ class Config:
     )  # fmt: skip
     fanout: str | None = _setting(
         None, "neighbours drawn for each node of a mini-batch, then for each of these, with commas "
-        "between; -1 for all (15,10,5,5 ...)", group="batches",
+        "between, the last one for all further ones; -1 for all of them (15,10,5)", group="batches",
     )  # fmt: skip
     sampling: str = _setting(
         "uniform", "draw neighbours evenly, or by edge weight", group="batches",

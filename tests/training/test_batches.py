@@ -124,9 +124,11 @@ def test_classes_with_links_and_agreement(graph: Graph) -> None:
     for epoch in (1, 2):  # links alone, then both
         assert_same(batch, full, "float64", epoch)
     agreeing = task_of(graph, **settings, consistency=1.0, batch_size=20, fanout="3,2")
-    for made in agreeing.batches(2, torch.Generator().manual_seed(0)):
-        assert made.part.others.shape == (20,)
-        assert torch.isfinite(agreeing.loss(made))
+    made = list(agreeing.batches(2, torch.Generator().manual_seed(0)))
+    whole = agreeing._parts["train"]
+    assert sum(len(batch.part.others) for batch in made) == len(whole.seen.x)  # all nodes once
+    assert len(made) == -(-len(whole.seen.x) // 20)
+    assert torch.isfinite(agreeing.loss(made[-1]))
 
 
 def same(one: object, two: object) -> None:

@@ -30,13 +30,13 @@ from hgcn.models.base import Encoder
 from hgcn.names import MODELS
 from hgcn.ranks import current
 from hgcn.sampling import Adjacency, Block, NeighbourSampler, Sample, prefetched, seed_of
-from hgcn.training.memory import free_memory, full_batch_bytes, full_batch_fits, gigabytes
+from hgcn.training.memory import free_memory, full_batch_bytes, full_batch_fits
 
 Batch = TypeVar("Batch")
 
 USUAL_SIZE = 1024
 USUAL_FANOUTS = (15, 10, 5)
-"""Fan-outs of the first hops; the last one is that of further hops too."""
+"""The last one is that of further hops too, as in any list of fan-outs."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,25 +103,17 @@ def settle_batches(graph: Graph, config: Config, *, batched: bool) -> Config:
         )
     if config.sampling == "weight" and graph.edge_weight is None:
         raise ConfigError("Expected edge weights for `sampling` 'weight', got a graph without.")
-    layers = config.layers or 1
-    fanouts = config.fanouts or (*USUAL_FANOUTS, *USUAL_FANOUTS[-1:] * layers)[:layers]
-    if len(fanouts) == 1:
-        fanouts *= layers
-    if len(fanouts) != layers:
-        raise ConfigError(
-            f"Expected `fanout` to have a number for each of the {layers} layers, or one for all, "
-            f"got {config.fanout!r}."
-        )
+    given, layers = config.fanouts or USUAL_FANOUTS, config.layers or 1
+    fanouts = (*given, *given[-1:] * layers)[:layers]
     chosen = config.replace(batch_size=size, fanout=",".join(map(str, fanouts)))
     if config.batch_size is None and not config.fanout and current().world == 1:
+        sizes = full_batch_bytes(graph, config), free_memory()
+        need, free = (f"{count / 1e9:.3g} GB" for count in sizes)
         logging.getLogger("hgcn").warning(
-            "hgcn: a full batch would not fit into memory (%s needed, %s free): training in "
-            "mini-batches, --batch-size %d --fanout %s",
-            gigabytes(full_batch_bytes(graph, config)),
-            gigabytes(free_memory()),
-            size,
-            chosen.fanout,
-        )
+            "hgcn: a full batch would not fit into memory (about %s, free are %s). Training in "
+            "mini-batches: --batch-size %d --fanout %s",
+            need, free, size, chosen.fanout,
+        )  # fmt: skip
     return chosen
 
 

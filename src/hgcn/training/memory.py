@@ -15,12 +15,16 @@ from hgcn.errors import ConfigError
 
 SETTINGS = ("dim", "layers", "heads", "negatives")
 """Settings that a need of memory grows with."""
-NODE_NUMBERS = 12
+NODE_NUMBERS = 13
 """Vectors of each node that a layer holds until the step is over, gradients included."""
-EDGE_NUMBERS = 8
+EDGE_NUMBERS = 4
 """Numbers of each edge and self-loop that a layer holds until the step is over."""
-EDGE_BYTES = 150
-"""Bytes of each edge that do not depend on the layers: sorted rows, hidden edges, structure."""
+EDGE_BYTES = 60
+"""Bytes of each edge that do not depend on the layers: sorted rows, hidden edges."""
+STRUCTURE_BYTES = 110
+"""More bytes of each edge where the structural term counts on it."""
+SAFE = 0.9
+"""Share of the free memory that may be taken: the bytes above are measured, to a tenth or so."""
 MEMINFO = Path("/proc/meminfo")
 CGROUP = Path("/sys/fs/cgroup/memory.max")
 
@@ -56,17 +60,13 @@ def full_batch_bytes(graph: Graph, config: Config) -> int:
     size = 8 if config.dtype == "float64" else 4
     layers, nodes, edges = config.layers or 1, graph.num_nodes, graph.edge_index.shape[1]
     numbers = layers * (NODE_NUMBERS * nodes * config.dim + EDGE_NUMBERS * (nodes + edges))
-    return EDGE_BYTES * edges + size * numbers
+    return (EDGE_BYTES + STRUCTURE_BYTES * bool(config.structure)) * edges + size * numbers
 
 
 def full_batch_fits(graph: Graph, config: Config) -> bool:
     """Whether training in full batches fits into memory; on another device than the CPU, always."""
-    return not config.device.startswith("cpu") or full_batch_bytes(graph, config) < free_memory()
-
-
-def gigabytes(count: int) -> str:
-    """Bytes as people write them."""
-    return f"{count / 1e9:.3g} GB"
+    elsewhere = not config.device.startswith("cpu")
+    return elsewhere or full_batch_bytes(graph, config) < SAFE * free_memory()
 
 
 def check_memory(need: int, what: str, config: Config) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast, final
@@ -195,34 +196,34 @@ class NodeTask(Task):
     def plan(
         self, epoch: int, generator: torch.Generator, warm: bool, both: bool, agreement: float
     ) -> Plan[NodeBatch]:
-        """The mini-batches of an epoch, or the shares that this rank has of them.
+        """The mini-batches of an epoch, which goes once over all that it learns from.
+
+        That is the training nodes, all nodes if they are to agree, and links. Each is divided into
+        batches; what has fewer of them begins again. Of each batch a rank has its share.
 
         Args:
             epoch: its number.
             generator: for the order of the nodes.
             warm: whether links alone are learnt.
-            both: whether links are learnt. Beside classes, each batch of nodes has one of links.
-            agreement: the weight of agreement. It is asked of as many nodes, drawn from all, as a
-                batch may have.
+            both: whether links are learnt, beside classes or alone.
+            agreement: the weight of agreement.
         """
         config, part = self.config, self._parts["train"]
         links = self.links.plan(epoch, generator) if self.links and both else None
         if warm and links is not None:
             return Plan(links.count, lambda number: NodeBatch(None, 0.0, links.make(number)))
         seen = cast(Input, part.seen)
-        order = torch.randperm(len(part.nodes), generator=generator)
-        bounds = divide(len(order), num_batches(len(order), config))
+        labelled = _shuffled(len(part.nodes), config, generator)
+        others = _shuffled(len(seen.x) if config.consistency else 0, config, generator)
         sampler = sampler_of(config, self.predictor.encoder, seen.rows)
-        count = min(config.batch_size or 0, len(seen.x)) if config.consistency else 0
-        drawn = torch.randint(len(seen.x), (len(bounds) - 1, count), generator=generator)
 
         ranks = current()
 
         def make(number: int) -> NodeBatch:
-            low, high = bounds[number : number + 2]
-            whole = self._weight(part.classes[order[low:high]]), count
-            chosen = order[slice(*ranks.share(low, high))]
-            asked = torch.cat((part.nodes[chosen], drawn[number, slice(*ranks.share(0, count))]))
+            batch, beside = labelled[number % len(labelled)], others[number % len(others)]
+            whole = self._weight(part.classes[batch]), len(beside)
+            chosen, agreeing = (one[slice(*ranks.share(0, len(one)))] for one in (batch, beside))
+            asked = torch.cat((part.nodes[chosen], agreeing))
             nodes, local = torch.unique(asked, return_inverse=True)
             sample = sampler.sample(nodes, seed=batch_seed(config, epoch, number))
             own = NodePart(
@@ -232,10 +233,11 @@ class NodeTask(Task):
                 local[len(chosen) :].to(self.device),
                 whole,
             )
-            beside = None if links is None else links.make(number % links.count)
-            return NodeBatch(own, agreement, beside)
+            pairs = None if links is None else links.make(number % links.count)
+            return NodeBatch(own, agreement, pairs)
 
-        return Plan(len(bounds) - 1, make)
+        count = max(len(labelled), len(others), 0 if links is None else links.count)
+        return Plan(count, make)
 
     def loss(self, batch: NodeBatch) -> Tensor:
         """Cross-entropy of the training nodes, disagreement, and the loss of link prediction."""
@@ -304,6 +306,13 @@ class NodeTask(Task):
     def predict(cls, trained: Trained, graph: Graph) -> pl.DataFrame:
         """A table: the most probable class of each node, and the probabilities of all classes."""
         return class_table(trained, graph)
+
+
+def _shuffled(count: int, config: Config, generator: torch.Generator) -> list[Tensor]:
+    """The numbers 0 to count - 1 in random order, divided into batches."""
+    order = torch.randperm(count, generator=generator)
+    bounds = divide(count, num_batches(count, config))
+    return [order[low:high] for low, high in itertools.pairwise(bounds)]
 
 
 def disagreement(logits: Tensor, n: int) -> Tensor:
