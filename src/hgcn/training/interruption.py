@@ -31,6 +31,7 @@ class Held:
         self.waiting.append(number)
 
     def __call__(self) -> None:
+        """Let the first signal in that waits."""
         if self.waiting:
             number = self.waiting[0]
             self.waiting.clear()
