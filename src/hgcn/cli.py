@@ -125,6 +125,8 @@ def say_error(message: str) -> None:
     """A line for each error on stderr, red on a terminal."""
     lines = [" ".join(line.split()) for line in message.splitlines() if line.strip()]
     text = "\n      ".join(lines)
+    if (world := os.environ.get("WORLD_SIZE", "1")) != "1" and "RANK" in os.environ:
+        text = f"rank {os.environ['RANK']} of {world}: {text}"
     colour = sys.stderr.isatty() and "NO_COLOR" not in os.environ
     print(f"\033[31mhgcn: {text}\033[0m" if colour else f"hgcn: {text}", file=sys.stderr)
 

@@ -5,7 +5,11 @@ Importing this module loads nothing heavy: the command line is built from it.
 
 from __future__ import annotations
 
+import contextlib
 import json
+import math
+import os
+import re
 import sys
 import tomllib
 from collections.abc import Collection, Mapping
@@ -19,6 +23,7 @@ from hgcn.files import kind_of
 from hgcn.text import near_miss, one_of
 
 MAX_SEED = 2**32 - 1
+FANOUT = r"\s*(-1|0*[1-9]\d{0,8})\s*(,\s*(-1|0*[1-9]\d{0,8})\s*)*"
 LARGEST = {int: 10**12, float: 1e30}
 """Larger numbers are more than torch can take."""
 
@@ -203,6 +208,24 @@ class Config:
         0, "nodes: epochs of link prediction before the classes", group="training", low=0
     )
 
+    batch_size: int | None = _setting(
+        None, "nodes or edges in a mini-batch; 0 for a full batch, which is the default where it "
+        "fits into memory", group="batches", low=0,
+    )  # fmt: skip
+    fanout: str | None = _setting(
+        None, "neighbours drawn for each node of a mini-batch, then for each of these, with commas "
+        "between, the last one for all further ones; -1 for all of them (15,10,5)", group="batches",
+    )  # fmt: skip
+    sampling: str = _setting(
+        "uniform", "draw neighbours evenly, or by edge weight", group="batches",
+        choices=names.SAMPLINGS,
+    )  # fmt: skip
+    replacement: bool = _setting(False, "draw neighbours with replacement", group="batches")
+    workers: int = _setting(
+        1, "threads that make mini-batches ahead of time; results do not depend on it",
+        group="batches", low=0, high=64,
+    )  # fmt: skip
+
     seed: int = _setting(
         0, "seed of weights, dropout and sampling", group="run", low=0, high=MAX_SEED
     )
@@ -226,6 +249,11 @@ class Config:
                 "Expected `split` or shares of the parts, got both: the parts are those of "
                 f"{self.split!r}."
             )
+        if isinstance(self.fanout, str) and not re.fullmatch(FANOUT, self.fanout):
+            wrong.append(
+                "Expected `fanout` to be whole numbers of at least 1, or -1, with commas between, "
+                f"like '15,10', got {self.fanout!r}."
+            )
         counts = (self.pretrain, self.epochs)
         if all(isinstance(count, int) for count in counts) and 1 <= self.epochs <= self.pretrain:
             wrong.append(
@@ -239,6 +267,11 @@ class Config:
     def seed_of_split(self) -> int:
         """The seed of the split: its own, or that of the run."""
         return self.seed if self.split_seed is None else self.split_seed
+
+    @property
+    def fanouts(self) -> tuple[int, ...]:
+        """The numbers of ``fanout``, hop by hop."""
+        return tuple(int(part) for part in self.fanout.split(",")) if self.fanout else ()
 
     def replace(self, **changes: Any) -> Config:
         """A copy with some settings changed."""
@@ -310,6 +343,17 @@ def read_toml(path: str | Path) -> dict[str, Any]:
     except ConfigError as error:
         raise ConfigError(f"In {path}:\n{error}") from error
     return settings
+
+
+def seconds_from(variable: str, usual: float) -> float:
+    """The seconds that a variable of the environment says; the usual ones if it is not set."""
+    text = os.environ.get(variable)
+    if text is None:
+        return usual
+    with contextlib.suppress(ValueError):
+        if 0 <= (seconds := float(text)) < math.inf:
+            return seconds
+    raise ConfigError(f"Expected {variable} to be a number of seconds, 0 or more, got {text!r}.")
 
 
 def _complaint(setting: Field[Any], value: Any) -> str | None:

@@ -98,6 +98,9 @@ PARTS = ("train", "val", "test")
 PROTOCOLS = ("clean", "legacy")
 """The rules of a split; "legacy" are those of the paper's own code, faults included."""
 
+SAMPLINGS = ("uniform", "weight")
+"""How neighbours of a mini-batch are drawn: evenly, or by edge weight."""
+
 COORDINATES = ("normal", "hyperboloid", "ball")
 """Coordinates of points of hyperbolic space."""
 

@@ -46,6 +46,11 @@ class NetworkSettings(TypedDict, total=False):
     link_regulariser: float
     consistency: float
     pretrain: int
+    batch_size: int | None
+    fanout: str | None
+    sampling: str
+    replacement: bool
+    workers: int
     device: str
     dtype: str
 

@@ -79,8 +79,13 @@ def source_and_settings(
     return str(source), {**settings, **given}
 
 
-def new_folder(source: str, ending: str = "") -> Path:
-    """A folder that is not there yet, named after a source and the time."""
+def new_folder(source: str, ending: str = "", *, job: str = "") -> Path:
+    """A folder that is not there yet, named after a source and the time.
+
+    The folder of a job that may be started again is named after the job: it may be there.
+    """
+    if job:
+        return Path("runs") / f"{short_name(source)}-{short_name(job)}"
     stem = f"{short_name(source)}{ending}-{time.strftime('%Y%m%d-%H%M%S')}"
     folder = Path("runs") / stem
     count = 1

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import logging
 import shlex
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from warnings import simplefilter
 
 from hgcn.commands._interruption import INTERRUPTED, explained
 from hgcn.commands._loading import fetch, preload
@@ -19,6 +22,7 @@ from hgcn.commands._settings import (
     source_and_settings,
 )
 from hgcn.errors import ConfigError, RunError
+from hgcn.ranks import job_name, started
 from hgcn.text import count
 
 if TYPE_CHECKING:
@@ -34,6 +38,8 @@ examples:
   hgcn train disease --model gcn --dim 2 --out runs/flat
   hgcn train --config runs/flat/config.toml --seed 1
   hgcn train --resume runs/flat           go on after an interruption
+  torchrun --nproc-per-node 2 -m hgcn train cora --batch-size 512 --out runs/two
+                                          two processes, each with half of a batch
 
 Ctrl-C ends training as patience would: the best weights so far are kept. The
 exit code is 130. Several seeds are kept as they are, to go on with.
@@ -70,15 +76,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Train as asked."""
+    if not started().first:
+        _hush(arguments)
     given = given_settings(arguments)
     if arguments.resume is not None:
         return _resume(arguments, given)
     source, given = source_and_settings(arguments, given, "train")
     seeds = None if arguments.seeds is None else above_zero("--seeds", arguments.seeds)
-    if seeds is not None and source == "-":
-        raise ConfigError("Expected a file with --seeds: standard input can be read only once.")
+    if source == "-" and (seeds is not None or started().world > 1):
+        raise ConfigError(
+            "Expected a file for several processes: standard input can be read only once."
+        )
     given |= {} if arguments.auto is None else {"auto": _seconds(arguments.auto)}
-    folder = Path(arguments.out) if arguments.out else new_folder(source)
+    folder = Path(arguments.out) if arguments.out else new_folder(source, job=job_name())
     preload(arguments, "hgcn.runs.seeds")
     from hgcn.runs.fit import fit
     from hgcn.runs.seeds import fit_seeds, holds_seeds
@@ -91,6 +101,13 @@ def run(arguments: argparse.Namespace) -> int:
     if holds_seeds(folder):
         raise RunError(f"Expected --seeds, or another folder: {folder} holds several seeds.")
     return _train(arguments, folder, lambda **more: fit(source, out=folder, **given, **more))
+
+
+def _hush(arguments: argparse.Namespace) -> None:
+    """Say nothing but errors: the first of several processes tells the rest."""
+    arguments.quiet = True
+    logging.getLogger("hgcn").setLevel(logging.ERROR)
+    simplefilter("ignore")
 
 
 def _resume(arguments: argparse.Namespace, given: dict[str, Any]) -> int:
@@ -122,9 +139,12 @@ def _train(arguments: argparse.Namespace, folder: Path, train: Callable[..., Any
     """Train one run and show its scores."""
     from hgcn.commands._display import TrainingDisplay
 
-    with explained(lambda: _left(folder)), TrainingDisplay(arguments.quiet) as display:
+    first = started().first
+    telling = explained(lambda: _left(folder)) if first else contextlib.nullcontext()
+    with telling, TrainingDisplay(arguments.quiet) as display:
         metrics = train(on_epoch=display.update, **_telling(arguments, display)).metrics
-    _show(metrics, folder, arguments.quiet, _notes(metrics), list(_warnings(metrics)))
+    if first:
+        _show(metrics, folder, arguments.quiet, _notes(metrics), list(_warnings(metrics)))
     return INTERRUPTED if metrics["stopped"] == "interrupted" else 0
 
 

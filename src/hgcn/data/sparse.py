@@ -105,6 +105,13 @@ def select_rows(x: Tensor, rows: Tensor) -> Tensor:
     return csr_matrix(crow, x.col_indices()[position], x.values()[position], shape)
 
 
+def first_rows(x: Tensor, count: int) -> Tensor:
+    """The first rows of a matrix; the matrix itself if these are all."""
+    if count == len(x):
+        return x
+    return select_rows(x, torch.arange(count)) if x.layout is not torch.strided else x[:count]
+
+
 def select_columns(x: Tensor, columns: Sequence[int]) -> Tensor:
     """All columns of a matrix, in another order."""
     if not is_csr(x):

@@ -15,7 +15,9 @@ from hgcn.config import Config
 from hgcn.data.graph import Graph
 from hgcn.inference.calibration import Calibration
 from hgcn.inference.feature_map import FeatureMap
+from hgcn.inference.layerwise import each_layer
 from hgcn.models.predictor import Predictor
+from hgcn.sampling import Adjacency
 
 if TYPE_CHECKING:
     import polars as pl
@@ -59,26 +61,36 @@ class Trained:
 def embedding_layers(trained: Trained, graph: Graph) -> list[Tensor]:
     """Embeddings after each layer, from the features to the output, in normal coordinates.
 
+    A network that was trained in mini-batches is applied layer by layer to blocks of nodes
+    (:mod:`hgcn.inference.layerwise`), with the same result and less memory.
+
     Messages travel on all edges of the graph. Embeddings of the last graph are kept, and must not
     be changed in place. They are made anew when a weight or the graph has changed.
     """
     config, predictor = trained.config, trained.predictor.eval()
     device, dtype = config.device, getattr(torch, config.dtype)
-    x = trained.features(graph).to(device=device, dtype=dtype)
+    # In mini-batches only these are on the device.
+    home = "cpu" if config.batch_size else device
+    x = trained.features(graph).to(device=home, dtype=dtype)
     stamp = predictor.stamp(), *(t._version for t in graph.tensors() if not t.is_inference())
-    kept = trained._kept.get("layers")
-    if kept is not None and kept[0]() is graph and kept[1] == stamp:
-        return [x.cpu(), *kept[2]] if len(predictor.encoder.spaces) > 1 else list(kept[2])
+    last = trained._kept.get("layers")
+    if last is not None and last[0]() is graph and last[1] == stamp:
+        return [x.cpu(), *last[2]] if len(predictor.encoder.spaces) > 1 else list(last[2])
     weight = graph.edge_weight
-    if weight is not None:
-        weight = weight.to(device=device, dtype=dtype)
     with fixed_order(graph.size):
-        layers = predictor.encoder.encode_layers(x, graph.edge_index.to(device), weight)
+        if config.batch_size:
+            rows = Adjacency.of(graph.edge_index, weight, graph.num_nodes)
+            made = each_layer(predictor.encoder, x, rows, torch.device(device), dtype)
+            layers = [x, *made]
+        else:
+            if weight is not None:
+                weight = weight.to(device=device, dtype=dtype)
+            layers = predictor.encoder.encode_layers(x, graph.edge_index.to(device), weight)
     layers = [z.cpu() for z in layers]
     # The features are at hand anyway. Tensors of inference mode are of no use outside of it.
-    made = layers[1:] if len(layers) > 1 else layers
-    if not any(z.is_inference() for z in made):
-        trained._kept["layers"] = weakref.ref(graph), stamp, made
+    kept = layers[1:] if len(layers) > 1 else layers
+    if not any(z.is_inference() for z in kept):
+        trained._kept["layers"] = weakref.ref(graph), stamp, kept
     return layers
 
 

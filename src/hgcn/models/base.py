@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any, ClassVar
@@ -14,6 +14,7 @@ from hgcn.errors import GraphError, ModelError
 from hgcn.geometry import Curvature, parameter_groups
 from hgcn.models.optim import Adam
 from hgcn.nn.spaces import Euclidean, Space, space_of
+from hgcn.sampling import Block
 
 
 class Encoder(nn.Module, ABC):
@@ -39,9 +40,13 @@ class Encoder(nn.Module, ABC):
 
     Attributes:
         inductive: whether the encoder works for nodes that it was not trained on.
+        uses_edges: whether a layer passes messages; otherwise each node is on its own.
+        normalised: whether messages are divided by the total weight of the edges of each node.
     """
 
     inductive: ClassVar[bool] = True
+    uses_edges: ClassVar[bool] = True
+    normalised: ClassVar[bool] = False
     curvature: Curvature | None
 
     def __init__(
@@ -53,9 +58,45 @@ class Encoder(nn.Module, ABC):
         self.layers = layers
         self.curvature = curvature
 
-    @abstractmethod
     def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
-        """The result of :meth:`encode_layers`; the features have been checked."""
+        """The result of :meth:`encode_layers`; the features have been checked.
+
+        An encoder defines this, or :meth:`apply_layer`, and then it can be trained in mini-batches.
+        """
+        whole = Block(edge_index, len(x), len(x), edge_weight)
+        out = [x]
+        for number in range(self.layers):
+            out.append(self.apply_layer(number, out[-1], whole))
+        return out
+
+    def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
+        """The output of a layer, numbered from 0, at the targets of a block."""
+        raise ModelError(f"Expected a model of layers, got {type(self).__name__}.")
+
+    @classmethod
+    def layered(cls) -> bool:
+        """Whether each layer can be applied on its own, to some of the nodes."""
+        return cls.inductive and cls.apply_layer is not Encoder.apply_layer
+
+    @property
+    def hops(self) -> int:
+        """How far messages come: the number of layers that use edges."""
+        return self.layers if self.uses_edges else 0
+
+    def encode_blocks(self, x: Tensor, blocks: Sequence[Block]) -> Tensor:
+        """Embeddings of the targets of the last block, given features of the sources of the first.
+
+        Args:
+            x: features.
+            blocks: one for each layer that uses edges.
+        """
+        self._check_features(x)
+        if not self.hops:
+            none = torch.empty(2, 0, dtype=torch.long, device=x.device)
+            blocks = [Block(none, len(x), len(x))] * self.layers
+        for number, block in enumerate(blocks):
+            x = self.apply_layer(number, x, block)
+        return x
 
     def encode_layers(
         self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None
@@ -64,12 +105,15 @@ class Encoder(nn.Module, ABC):
 
         The entry at position l belongs to ``spaces[l]``.
         """
+        self._check_features(x)
+        return self._encode(x, edge_index, edge_weight)
+
+    def _check_features(self, x: Tensor) -> None:
         if x.dim() != 2 or x.shape[1] != self.in_channels:
             raise GraphError(
                 f"Expected `x` to have shape [number of nodes, {self.in_channels}], got "
                 f"{list(x.shape)}."
             )
-        return self._encode(x, edge_index, edge_weight)
 
     def encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
         """Embeddings of all nodes; see the class for shapes."""

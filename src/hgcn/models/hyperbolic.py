@@ -13,6 +13,7 @@ from hgcn.models.linear import activations
 from hgcn.nn import HGCNConv, HypLinear
 from hgcn.nn.activation import Activation
 from hgcn.nn.spaces import Hyperbolic, Space
+from hgcn.sampling import Block
 
 
 @final
@@ -98,11 +99,9 @@ class HGCN(Encoder):
             for layer, size in enumerate(sizes, start=1)
         )
 
-    def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
-        out = [x]
-        for conv in self.convs:
-            out.append(conv(out[-1], edge_index, edge_weight))
-        return out
+    def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
+        conv = self.convs[number]
+        return cast(Tensor, conv(x, block.edge_index, block.weight, size=block.size))
 
     def attention_shares(
         self, layers: Sequence[Tensor], edge_index: Tensor, edge_weight: Tensor | None = None
@@ -144,6 +143,8 @@ class HNN(Encoder):
         last_act: activation after the last layer.
     """
 
+    uses_edges = False
+
     def __init__(  # noqa: PLR0913
         self,
         in_channels: int,
@@ -166,11 +167,8 @@ class HNN(Encoder):
         )
         self.acts = activations(layers, act, last_act)
 
-    def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
-        out = [x]
-        for linear, act in zip(self.linears, self.acts, strict=True):
-            out.append(act(linear(out[-1])))
-        return out
+    def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
+        return cast(Tensor, self.acts[number](self.linears[number](x)))
 
     @property
     def spaces(self) -> list[Space]:

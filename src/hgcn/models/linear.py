@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import final
+from typing import cast, final
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +13,7 @@ from hgcn.kernels import csr
 from hgcn.models.base import Encoder, check_options
 from hgcn.nn import HypActivation
 from hgcn.nn.activation import Activation
+from hgcn.sampling import Block
 
 
 class Linear(nn.Linear):
@@ -72,6 +73,8 @@ class MLP(Encoder):
         last_act: activation after the last layer.
     """
 
+    uses_edges = False
+
     def __init__(
         self,
         in_channels: int,
@@ -89,11 +92,8 @@ class MLP(Encoder):
         self.linears = nn.ModuleList(Linear(i, dim, bias=bias, dropout=dropout) for i in sizes)
         self.acts = activations(layers, act, last_act)
 
-    def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
-        out = [x]
-        for linear, act in zip(self.linears, self.acts, strict=True):
-            out.append(act(linear(out[-1])))
-        return out
+    def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
+        return cast(Tensor, self.acts[number](self.linears[number](x)))
 
 
 def activations(layers: int, act: Activation, last_act: Activation) -> nn.ModuleList:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -18,6 +18,7 @@ from hgcn.models.table import build, options_of
 from hgcn.names import CLASSIFIERS
 from hgcn.nn import FermiDirac
 from hgcn.nn.structure import StructureTerm, pair_facts
+from hgcn.sampling import Block
 from hgcn.text import near_miss
 
 MODEL_OPTIONS = (
@@ -67,7 +68,7 @@ class Predictor(nn.Module):
     def forward(
         self,
         x: Tensor,
-        edge_index: Tensor,
+        edge_index: Tensor | Sequence[Block],
         edge_weight: Tensor | None = None,
         *,
         pairs: Tensor | None = None,
@@ -82,7 +83,7 @@ class Predictor(nn.Module):
 
         Args:
             x: features of all nodes.
-            edge_index: edges that carry messages.
+            edge_index: edges that carry messages; or blocks, for embeddings of their targets.
             edge_weight: their weights.
             pairs: pairs of nodes ``[2, M]``.
             facts: what the nodes of each pair have in common, where the network asks for it.
@@ -99,12 +100,19 @@ class Predictor(nn.Module):
             return self.links(z, pairs, facts)
         return self.classes(z if nodes is None else z[nodes])
 
-    def encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None) -> Tensor:
+    def encode(
+        self,
+        x: Tensor,
+        edge_index: Tensor | Sequence[Block],
+        edge_weight: Tensor | None = None,
+    ) -> Tensor:
         """Embeddings of all nodes; in training, some of the features are left out at random."""
         if self.training and self.feature_dropout:
             drop = functional.dropout if x.layout is torch.strided else kernels.dropout_sparse
             x = drop(x, self.feature_dropout)
-        return self.encoder.encode(x, edge_index, edge_weight)
+        if isinstance(edge_index, Tensor):
+            return self.encoder.encode(x, edge_index, edge_weight)
+        return self.encoder.encode_blocks(x, edge_index)
 
     def links(self, z: Tensor, pairs: Tensor, facts: Tensor | None = None) -> Tensor:
         """Logits of links between pairs of nodes ``[2, M]``, given embeddings of all nodes.

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, cast, final
 
 import torch
 from torch import Tensor, nn
@@ -21,6 +21,7 @@ from hgcn.kernels import Neighbourhoods
 from hgcn.models.base import Encoder, check_options, require
 from hgcn.models.linear import Linear, activations, product
 from hgcn.nn.activation import Activation
+from hgcn.sampling import Block
 
 
 class _Stack(Encoder):
@@ -52,24 +53,22 @@ class _Stack(Encoder):
     def _convolve(self, conv: Any, x: Tensor, graph: Neighbourhoods, weight: Tensor) -> Tensor:
         """Apply dropout and a convolution."""
 
-    def _weights(
-        self, graph: Neighbourhoods, edge_weight: Tensor | None, dtype: torch.dtype
-    ) -> Tensor:
+    def _weights(self, graph: Neighbourhoods, block: Block, dtype: torch.dtype) -> Tensor:
         """A weight for each edge, the same in all layers."""
-        if edge_weight is not None:
+        if block.edge_weight is not None:
             raise GraphError(
-                f"Expected no `edge_weight`, got one of shape {list(edge_weight.shape)}: "
+                f"Expected no `edge_weight`, got one of shape {list(block.edge_weight.shape)}: "
                 f"{type(self).__name__} has no place for it. Leave it out, or use GCN or HGCN."
             )
-        return graph.ones(dtype)
+        return graph.weights(block.stands, dtype)
 
-    def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
-        graph = _neighbourhoods(x, edge_index, add_self_loops=self.add_self_loops)
-        weight = self._weights(graph, edge_weight, x.dtype)
-        out = [x]
-        for conv, act in zip(self.convs, self.acts, strict=True):
-            out.append(act(self._convolve(conv, out[-1], graph, weight)))
-        return out
+    def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
+        def make() -> tuple[Neighbourhoods, Tensor]:
+            graph = block.neighbourhoods(add_self_loops=self.add_self_loops)
+            return graph, self._weights(graph, block, x.dtype)
+
+        graph, weight = block.keep("weighted", make)
+        return cast(Tensor, self.acts[number](self._convolve(self.convs[number], x, graph, weight)))
 
     def _linear(self, in_channels: int) -> Linear:
         # Of the same shape as the layer of GCNConv and GATConv, but with dropout, and for sparse
@@ -77,16 +76,13 @@ class _Stack(Encoder):
         return Linear(in_channels, self.dim, bias=False, dropout=self.dropout)
 
 
-def _neighbourhoods(x: Tensor, edge_index: Tensor, *, add_self_loops: bool) -> Neighbourhoods:
-    return kernels.neighbourhoods(
-        edge_index, num_sources=len(x), num_targets=len(x), add_self_loops=add_self_loops
-    )
-
-
-def _symmetric(graph: Neighbourhoods, edge_weight: Tensor | None, dtype: torch.dtype) -> Tensor:
+def _symmetric(graph: Neighbourhoods, block: Block, dtype: torch.dtype) -> Tensor:
     """Kipf and Welling's weights: each edge's divided by the root of both its ends' totals."""
-    weight = graph.weights(edge_weight, dtype)
-    total = weight.new_zeros(graph.num_targets).index_add(0, graph.target, weight)
+    weight = graph.weights(block.weight, dtype)
+    if block.totals is None:
+        total = weight.new_zeros(graph.num_targets).index_add(0, graph.target, weight)
+    else:
+        total = block.totals.to(dtype)
     root = torch.where(total > 0, total.rsqrt(), 0.0)
     return weight * root[graph.source] * root[graph.target]
 
@@ -109,15 +105,15 @@ class GCN(_Stack):
         last_act: activation after the last layer.
     """
 
+    normalised = True
+
     def _conv(self, in_channels: int) -> nn.Module:
         conv: nn.Module = require("torch_geometric.nn", model="GCN").GCNConv(in_channels, self.dim)
         conv.lin = self._linear(in_channels)
         return conv
 
-    def _weights(
-        self, graph: Neighbourhoods, edge_weight: Tensor | None, dtype: torch.dtype
-    ) -> Tensor:
-        return _symmetric(graph, edge_weight, dtype)
+    def _weights(self, graph: Neighbourhoods, block: Block, dtype: torch.dtype) -> Tensor:
+        return _symmetric(graph, block, dtype)
 
     def _convolve(self, conv: Any, x: Tensor, graph: Neighbourhoods, weight: Tensor) -> Tensor:
         return kernels.weighted_sum(conv.lin(x), weight, graph) + conv.bias
@@ -172,11 +168,15 @@ class GAT(_Stack):
     def _convolve(self, conv: Any, x: Tensor, graph: Neighbourhoods, weight: Tensor) -> Tensor:
         h = conv.lin(x)
         by_head = h.unflatten(-1, (self.heads, -1))
-        score = torch.cat([(by_head * a).sum(-1) for a in (conv.att_dst, conv.att_src)], dim=-1)
+        left, right = [(by_head * a).sum(-1) for a in (conv.att_dst, conv.att_src)]
         # Our attention with one hidden unit: leaky_relu(a_i . h_i + a_j . h_j).
-        one = score.new_ones(self.heads, 1)
+        if graph.num_targets == graph.num_sources:
+            scores = torch.cat((left, right), dim=-1), None
+        else:
+            scores = left[: graph.num_targets], right
+        one = left.new_ones(self.heads, 1)
         share = kernels.attention(
-            score, None, score.new_zeros(self.heads), one, weight, graph,
+            *scores, left.new_zeros(self.heads), one, weight, graph,
             negative_slope=conv.negative_slope,
         )  # fmt: skip
         share = functional.dropout(share, self.dropout, self.training)
@@ -224,7 +224,7 @@ class SAGE(_Stack):
         # and costs |E| F. The two commute, so both products are taken first, in one.
         both = torch.cat((conv.lin_l.weight, conv.lin_r.weight))
         h = product(x, both, dropout=self.dropout if self.training else 0.0)
-        neighbour, own = h[:, : self.dim], h[:, self.dim :]
+        neighbour, own = h[:, : self.dim], h[: graph.num_targets, self.dim :]
         mean = kernels.weighted_sum(neighbour, graph.shares(h.dtype), graph)
         return mean + conv.lin_l.bias + own
 
@@ -242,6 +242,8 @@ class SGC(Encoder):
         dropout: probability with which a feature is zeroed in training.
     """
 
+    normalised = True
+
     def __init__(
         self, in_channels: int, dim: int = 16, *, layers: int = 2, dropout: float = 0.0
     ) -> None:
@@ -250,15 +252,15 @@ class SGC(Encoder):
         self.dropout = dropout
         self.conv = require("torch_geometric.nn", model="SGC").SGConv(in_channels, dim, K=layers)
 
-    def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
-        # As in SAGE, the product is taken first, though SGConv would take it last.
+    def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
         linear = self.conv.lin
-        h = product(x, linear.weight, dropout=self.dropout if self.training else 0.0)
-        graph = _neighbourhoods(x, edge_index, add_self_loops=True)
-        weight = _symmetric(graph, edge_weight, h.dtype)
-        out = [x]
-        for _ in range(self.layers):
-            h = kernels.weighted_sum(h, weight, graph)
-            out.append(h)
-        out[-1] = out[-1] + linear.bias
-        return out
+        if number == 0:  # As in SAGE, the product is taken first, though SGConv would take it last.
+            x = product(x, linear.weight, dropout=self.dropout if self.training else 0.0)
+
+        def make() -> tuple[Neighbourhoods, Tensor]:
+            graph = block.neighbourhoods(add_self_loops=True)
+            return graph, _symmetric(graph, block, x.dtype)
+
+        graph, weight = block.keep("weighted", make)
+        h = kernels.weighted_sum(x, weight, graph)
+        return h + linear.bias if number == self.layers - 1 else h

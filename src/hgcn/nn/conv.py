@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from hgcn import kernels
+from hgcn.data.sparse import first_rows
 from hgcn.errors import DivergenceError, GraphError, ModelError
 from hgcn.geometry import Curvature
 from hgcn.kernels import Neighbourhoods
@@ -169,7 +170,8 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
             x: points of the nodes, or a pair of those of sources and targets.
             edge_index: edges, in any form that PyTorch Geometric knows.
             edge_weight: a number for each edge; by default the values of a sparse matrix.
-            size: the numbers of sources and targets, if targets have no points.
+            size: the numbers of sources and targets, if targets have no points, or if ``x`` is one
+                tensor: the targets are then the first of the sources.
             return_attention_weights: whether to return the edges and their weights too.
         """
         x_source, x_target = x if isinstance(x, tuple | list) else (x, x)
@@ -183,8 +185,10 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
             target = source.new_zeros(targets, self.out_channels)
         elif self.linear_target is not None:
             target = self.linear_target(x_target, c)
+        elif x_target is x_source:
+            target = source if targets == len(source) else source[:targets]
         else:
-            target = source if x_target is x_source else self.linear(x_target, c)
+            target = self.linear(x_target, c)
         graph = kernels.neighbourhoods(
             edge_index,
             num_sources=len(source),
@@ -195,7 +199,7 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
         weight = self._weights(share, graph)
         mean = self._aggregate(target, source, weight, c, graph)
         if self.root is not None and x_target is not None:
-            mean = kernels.translate(mean, self.root(x_target, c), c)
+            mean = kernels.translate(mean, self.root(first_rows(x_target, targets), c), c)
         out: Tensor = kernels.first_only(self.act(mean))
         self._check_finite(out, x_source, x_target, edge_weight)
         if return_attention_weights:
@@ -248,11 +252,12 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
                 raise GraphError(
                     f"Expected `x` to have shape [number of nodes, {wanted}], got {list(x.shape)}."
                 )
-            if count not in (None, len(x)):
+            first = name == "targets" and x is source and 0 <= (count or 0) < len(x)
+            if count not in (None, len(x)) and not first:
                 raise GraphError(
                     f"Expected a point for each of the {count} {name}, got {len(x)} points."
                 )
-        if target is not None:
+        if target is not None and (targets is None or target is not source):
             return len(target)
         return len(source) if targets is None else targets
 

@@ -80,10 +80,35 @@ def pair_facts(pairs: Tensor, edge_index: Tensor, edge_weight: Tensor | None, n:
     """
     shown = both_ways(edge_index, edge_weight, n)
     counts = kernels.pair_counts(pairs, shown.weight, shown.direction, shown.graph)
+    return _facts(pairs, counts, _Degrees(shown))
+
+
+class PairFacts:
+    """:func:`pair_facts` of many lists of pairs on the same edges, by the thread that calls it.
+
+    Args:
+        edge_index: the edges that are visible, shape ``[2, E]``, on the CPU.
+        edge_weight: their weights.
+        n: number of nodes.
+    """
+
+    def __init__(self, edge_index: Tensor, edge_weight: Tensor | None, n: int) -> None:
+        from hgcn.kernels.numba_cpu.pair_counter import PairCounter
+
+        shown = both_ways(edge_index, edge_weight, n)
+        self._count = PairCounter(shown.weight, shown.direction, shown.graph)
+        self._degrees = _Degrees(shown)
+
+    def __call__(self, pairs: Tensor) -> Tensor:
+        """Facts of pairs of nodes ``[2, M]``, shape ``[M, FACTS]``."""
+        return _facts(pairs, self._count(pairs), self._degrees)
+
+
+def _facts(pairs: Tensor, counts: Tensor, degrees: _Degrees) -> Tensor:
     distance = counts[:, 5].long()
     linked = (distance > 0).to(counts.dtype).unsqueeze(1)
     steps = torch.arange(2, kernels.FARTHEST + 1, device=pairs.device)
-    degree, parts = _degrees(pairs, shown)
+    degree, parts = degrees(pairs)
     low, high = degree.sort(0)[0]
     return torch.cat(
         (
@@ -99,26 +124,33 @@ def pair_facts(pairs: Tensor, edge_index: Tensor, edge_weight: Tensor | None, n:
     )
 
 
-def _degrees(pairs: Tensor, shown: Shown) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-    """Logarithms of degrees of both ends ``[2, M]``, and of those out of and into each."""
-    graph, n = shown.graph, shown.graph.num_targets
-    at, own = find(graph.target * n + graph.source, keys(pairs, n))
+class _Degrees:
+    """Degrees of the ends of pairs, without the edge between the two."""
 
-    def logs(every: Tensor, first: Tensor, second: Tensor) -> Tensor:
-        """Of the numbers of some edges, without the edge between the two ends themselves."""
-        return (every[pairs] - torch.stack((first, second)).double()).log1p()
+    def __init__(self, shown: Shown) -> None:
+        graph, n = shown.graph, shown.graph.num_targets
+        self.keys = graph.target * n + graph.source
+        self.direction = shown.direction
+        self.degree = graph.degree.double()
+        self.parts: list[Tensor] = []  # out and in, where they differ
+        if len(self.keys) and not bool((self.direction == 3).all()):
+            zero = torch.zeros_like(self.degree)
+            ways = (self.direction & 1, self.direction >> 1)
+            self.parts = [zero.index_add(0, graph.target, way.double()) for way in ways]
 
-    degree = logs(graph.degree.double(), own, own)
-    if not len(graph.target) or bool((shown.direction == 3).all()):
-        return degree, (degree, degree)
-    way, parts = torch.where(own, shown.direction[at], 0), []
-    for edges, first, second in (
-        (shown.direction & 1, way & 1, way >> 1),
-        (shown.direction >> 1, way >> 1, way & 1),
-    ):
-        count = torch.zeros(n, dtype=torch.float64, device=pairs.device)
-        parts.append(logs(count.index_add(0, graph.target, edges.double()), first, second))
-    return degree, (parts[0], parts[1])
+    def __call__(self, pairs: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
+        """Logarithms of degrees of both ends ``[2, M]``, and of those out of and into each."""
+        at, own = find(self.keys, keys(pairs, len(self.degree)))
+        degree = (self.degree[pairs] - own.double()).log1p()
+        if not self.parts:
+            return degree, (degree, degree)
+        way = torch.where(own, self.direction[at], 0)
+        leaving, coming = torch.stack((way & 1, way >> 1)), torch.stack((way >> 1, way & 1))
+        out, into = (
+            (count[pairs] - between.double()).log1p()
+            for count, between in zip(self.parts, (leaving, coming), strict=True)
+        )
+        return degree, (out, into)
 
 
 class StructureTerm(nn.Module):

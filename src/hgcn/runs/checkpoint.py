@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import math
-import os
+import io
 import time
 from pathlib import Path
 
+import torch
+
 from hgcn import files
-from hgcn.errors import ConfigError, RunError
+from hgcn.config import seconds_from
+from hgcn.errors import RunError
+from hgcn.ranks import Ranks
 from hgcn.runs import folder
 from hgcn.runs.trees import read_tree, write_tree
 from hgcn.training.loop import State
@@ -22,15 +24,7 @@ CHECKPOINT_SECONDS = 10.0
 
 def checkpoint_seconds() -> float:
     """The time that ``HGCN_CHECKPOINT_SECONDS`` says, else ``CHECKPOINT_SECONDS``."""
-    text = os.environ.get("HGCN_CHECKPOINT_SECONDS")
-    if text is None:
-        return CHECKPOINT_SECONDS
-    with contextlib.suppress(ValueError):
-        if 0 <= (seconds := float(text)) < math.inf:
-            return seconds
-    raise ConfigError(
-        f"Expected HGCN_CHECKPOINT_SECONDS to be a number of seconds, 0 or more, got {text!r}."
-    )
+    return seconds_from("HGCN_CHECKPOINT_SECONDS", CHECKPOINT_SECONDS)
 
 
 class Checkpoint:
@@ -97,9 +91,26 @@ class Checkpoint:
                 "since. Start a new run."
             )
 
-    def remove(self) -> None:
-        """Remove the stored state."""
-        remove_checkpoint(self.file.parent)
+
+def restore_all(ranks: Ranks, checkpoint: Checkpoint | None, state: State) -> None:
+    """Set the state to the stored one, if there is one, and that of every rank to that of rank 0.
+
+    The other ranks may be on machines that do not have the folder.
+    """
+
+    def stored() -> bytes:
+        if checkpoint is not None:
+            checkpoint.restore(state)
+        content = io.BytesIO()
+        if ranks.world > 1:
+            torch.save((state.to_tree(), state.history), content)
+        return content.getvalue()
+
+    content = ranks.on_first(stored)
+    if not ranks.first:
+        kept = torch.load(io.BytesIO(content), map_location="cpu", weights_only=True)
+        state.load_tree(kept[0])
+        state.history = kept[1]
 
 
 def remove_checkpoint(path: Path) -> None:

@@ -10,6 +10,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any, Unpack
 
+import hgcn
 from hgcn import files
 from hgcn.compiled import fixed_order
 from hgcn.config import Config, check_names, read_toml
@@ -17,9 +18,15 @@ from hgcn.errors import RunError
 from hgcn.inference.calibration import Calibration
 from hgcn.inference.trained import embeddings
 from hgcn.nn.spaces import Hyperbolic
+from hgcn.ranks import current, goes_on, refuse_several, restarted, together
 from hgcn.runs import folder as run_folder
 from hgcn.runs.auto import Choosing, check_seconds, choose_settings, preset_of, settings_of
-from hgcn.runs.checkpoint import Checkpoint, checkpoint_seconds, remove_checkpoint
+from hgcn.runs.checkpoint import (
+    Checkpoint,
+    checkpoint_seconds,
+    remove_checkpoint,
+    restore_all,
+)
 from hgcn.runs.checks import check_auto
 from hgcn.runs.run import Run
 from hgcn.settings import Settings
@@ -30,6 +37,7 @@ from hgcn.training.source import load_graph, reading_options
 from hgcn.training.task import Task
 
 
+@together
 def fit(
     data: Any,
     *,
@@ -44,6 +52,9 @@ def fit(
 
     Settings come, each overruled by the next, from the defaults, from the preset of a named
     data set, from ``config``, and from the keywords.
+
+    In a script that torchrun has started, all processes call this and train one network together;
+    each gets the same run (docs/many_machines.md).
 
     Args:
         data: the name of a data set, a path, a :class:`hgcn.Graph`, a PyG ``Data``, a NetworkX
@@ -67,11 +78,12 @@ def fit(
         ['accuracy', 'f1', 'f1_macro']
     """
     folder = None if out is None else Path(out)
-    if folder is not None and files.exists(folder / run_folder.CONFIG):
-        raise RunError(
-            f"Expected a new folder, but {folder} holds a run already. Choose another one, or go "
-            "on with an unfinished run by `resume`."
-        )
+    if auto is not None:
+        refuse_several("a choice of settings")
+    if folder is not None:
+        finished = current().on_first(lambda: _find_run(folder))
+        if finished is not None:
+            return finished
     given, in_memory = reading_options({**_mapping(config), **settings})
     if auto is not None and not isinstance(auto, Mapping):
         check_seconds(auto)
@@ -89,6 +101,30 @@ def fit(
     return run_problem(problem, folder=folder, on_epoch=on_epoch, preset_name=name, auto=record)
 
 
+def _find_run(folder: Path) -> Run | None:
+    """Refuse a folder with a run, except if torchrun starts the same training again.
+
+    Returns:
+        The run, if it was finished before torchrun started again; an unfinished one is gone on
+        with.
+    """
+    if not files.exists(folder / run_folder.CONFIG):
+        return None
+    finished = files.exists(folder / run_folder.ENVIRONMENT)
+    if finished and restarted():
+        found = run_folder.load_run(folder)
+        if not _is_drawn(found, folder):
+            _draw(found, folder)
+        return found
+    if finished or not goes_on():
+        raise RunError(
+            f"Expected a new folder, but {folder} holds a run already. Choose another one, or go "
+            "on with an unfinished run by `resume`."
+        )
+    return None
+
+
+@together
 def resume(
     path: str | Path,
     data: Any = None,
@@ -104,21 +140,27 @@ def resume(
         on_epoch: called after each epoch.
         options: features, labels, a split and the like that were held in memory, too.
     """
-    folder = Path(path)
-    if files.exists(folder / run_folder.ENVIRONMENT):
-        return _finish_page(folder, data)
-    if not files.exists(folder / run_folder.CONFIG):
-        raise RunError(f"Expected a run folder to resume, but {folder} has no config.toml.")
-    config = Config(**read_toml(folder / run_folder.CONFIG))
+    folder, ranks = Path(path), current()
+    if ranks.on_first(lambda: files.exists(folder / run_folder.ENVIRONMENT)):
+        return ranks.on_first(lambda: _find_run(folder) if restarted() else None) or (
+            ranks.on_first(lambda: _finish_page(folder, data))
+        )
+    config, auto = ranks.on_first(lambda: _begun(folder))
     check_device(config)
     if data is None and config.source is None:
         raise RunError("Expected `data`: the run was started on a graph held in memory.")
     graph = load_graph(config, data, **options)
-    auto = run_folder.read_auto(folder)
     asked = {name: getattr(config, name) for name in ("task", "model", "structure")}
     name = preset(config.source, asked)[0] if auto is None else preset_of(auto)
     problem = Problem(graph, config)
     return run_problem(problem, folder=folder, on_epoch=on_epoch, preset_name=name, auto=auto)
+
+
+def _begun(folder: Path) -> tuple[Config, dict[str, Any] | None]:
+    """The settings of an unfinished run, and how they were chosen."""
+    if not files.exists(folder / run_folder.CONFIG):
+        raise RunError(f"Expected a run folder to resume, but {folder} has no config.toml.")
+    return Config(**read_toml(folder / run_folder.CONFIG)), run_folder.read_auto(folder)
 
 
 def _finish_page(folder: Path, data: Any) -> Run:
@@ -129,14 +171,19 @@ def _finish_page(folder: Path, data: Any) -> Run:
     finished = run_folder.load_run(folder)
     if data is not None:
         finished._kept["graph"] = load_graph(finished.config, data)
-    from hgcn.runs.pictures import MOST_NODES_AT_ONCE
-
     with run_folder.claimed(folder, finished.config):
         remove_checkpoint(folder)
-        if (folder / run_folder.PAGE).exists() or finished.num_nodes > MOST_NODES_AT_ONCE:
+        if _is_drawn(finished, folder):
             raise RunError(f"The run in {folder} is finished: there is nothing to resume.")
         _draw(finished, folder)
     return finished
+
+
+def _is_drawn(run: Run, folder: Path) -> bool:
+    """Whether a run has its page, or is too large for one."""
+    from hgcn.runs.pictures import MOST_NODES_AT_ONCE
+
+    return (folder / run_folder.PAGE).exists() or run.num_nodes > MOST_NODES_AT_ONCE
 
 
 def settle(source: str | None, given: Mapping[str, Any]) -> tuple[Config, str]:
@@ -178,6 +225,11 @@ def run_problem(
         parts: the parts to evaluate on.
     """
     start = time.perf_counter()
+    ranks = current()
+    ranks.check_same("version of hgcn", hgcn.__version__)
+    ranks.check_same("settings", problem.config.to_toml())
+    if ranks.world > 1:
+        ranks.check_same("graph", problem.graph.fingerprint())
     predictor = problem.predictor()
     with ExitStack() as held:
         with fixed_order(problem.graph.size):
@@ -185,14 +237,12 @@ def run_problem(
             # Only now: settings that no network can be built from leave no folder behind.
             checkpoint = None
             if folder is not None:
-                checkpoint_seconds()
-                held.enter_context(run_folder.claimed(folder, problem.config, auto))
-                run_folder.check_unfinished(folder, problem.config)
-                checkpoint = Checkpoint(folder, problem)
+                ranks.on_first(lambda: _begin(held, folder, problem.config, auto))
+                checkpoint = Checkpoint(folder, problem) if ranks.first else None
             state = train(
                 task,
                 on_epoch=on_epoch,
-                resume=None if checkpoint is None else checkpoint.restore,
+                resume=lambda state: restore_all(ranks, checkpoint, state),
                 checkpoint=None if checkpoint is None else checkpoint.store,
             )
             seconds = time.perf_counter() - start
@@ -201,11 +251,27 @@ def run_problem(
             scores |= task.report(parts)
             scores |= {} if auto is None else {"auto": auto}
         run = _record(problem, task, state, scores, seconds, preset_name)
-        if folder is not None and checkpoint is not None:
-            run_folder.finish(run, folder)
-            checkpoint.remove()
-            _draw(run, folder)
+        if folder is not None:
+            ranks.on_first(lambda: _finish(run, folder))
+    if ranks.world > 1:  # times differ, and perhaps last digits of the scores
+        run.metrics.update(ranks.on_first(lambda: run.metrics))
+        run.environment.update(ranks.on_first(lambda: run.environment))
+        run._kept["path"] = folder
     return run
+
+
+def _begin(held: ExitStack, folder: Path, config: Config, auto: dict[str, Any] | None) -> None:
+    """Take the folder of a run for as long as something is held."""
+    checkpoint_seconds()
+    held.enter_context(run_folder.claimed(folder, config, auto))
+    run_folder.check_unfinished(folder, config)
+
+
+def _finish(run: Run, folder: Path) -> None:
+    """Write the results of a run, and its page."""
+    run_folder.finish(run, folder)
+    remove_checkpoint(folder)
+    _draw(run, folder)
 
 
 def _record(

@@ -23,6 +23,7 @@ from hgcn.errors import ConfigError, RunError
 from hgcn.inference.calibration import Calibration
 from hgcn.inference.feature_map import FeatureMap
 from hgcn.locks import locked_or
+from hgcn.ranks import current
 from hgcn.runs.checks import check_auto, check_metrics, check_network
 from hgcn.runs.run import Run
 from hgcn.runs.trees import read_tree, write_tree
@@ -202,6 +203,7 @@ def describe_environment(graph: Graph, seconds: float) -> dict[str, Any]:
         "python": platform.python_version(),
         "machine": platform.machine(),
         "threads": torch.get_num_threads(),
+        "ranks": current().world,
         "packages": dict(_versions()),
         "data_sha256": graph.fingerprint(),
         "fingerprint": FINGERPRINT,

@@ -16,6 +16,7 @@ from hgcn.config import Config
 from hgcn.cores import count_cores
 from hgcn.errors import ConfigError, HGCNError, RunError
 from hgcn.locks import locked_or
+from hgcn.ranks import refuse_several
 from hgcn.runs.auto import Choosing, check_seconds, choose_settings, settings_of
 from hgcn.runs.checkpoint import checkpoint_seconds
 from hgcn.runs.fit import fit, resume, settle
@@ -104,6 +105,7 @@ def fit_seeds(
         on_auto: called while settings are chosen.
         settings: settings as :func:`hgcn.fit` takes them.
     """
+    refuse_several("several seeds")
     folder = Path(out)
     if not 1 <= seeds <= MOST_SEEDS:
         raise ConfigError(f"Expected `seeds` to be in 1..{MOST_SEEDS}, got {seeds}.")

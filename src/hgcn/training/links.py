@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import torch
@@ -23,7 +23,9 @@ from hgcn.inference.feature_map import FeatureMap, replace_last_columns
 from hgcn.inference.trained import Trained
 from hgcn.models.predictor import Predictor
 from hgcn.names import PARTS
+from hgcn.training.batches import Plan, num_batches
 from hgcn.training.hard import HARD, hard_ends, hard_metrics
+from hgcn.training.link_batches import LinkBatch, plan_links
 from hgcn.training.memory import check_memory
 from hgcn.training.metrics import LINK_SCORES, Score, link_metrics
 from hgcn.training.task import Input, Task
@@ -38,24 +40,6 @@ TEST_SHARE = 0.10
 """Share of the edges of another graph that a run is evaluated on."""
 
 
-@dataclass(frozen=True, eq=False)
-class LinkBatch:
-    """The input of one step, and the pairs to predict: with an edge, and without.
-
-    ``facts`` are what the nodes of all these pairs have in common on the edges of the input.
-    """
-
-    seen: Input
-    positives: Tensor
-    negatives: Tensor
-    facts: Tensor | None = None
-
-    @property
-    def pairs(self) -> Tensor:
-        """All pairs to predict."""
-        return torch.cat((self.positives, self.negatives), dim=1)
-
-
 @final
 class LinkTask(Task):
     """Link prediction with Fermi-Dirac logits and fresh negatives in each step.
@@ -67,6 +51,7 @@ class LinkTask(Task):
     """
 
     scores: ClassVar[Mapping[str, Score]] = LINK_SCORES
+    batched = True
     colour = "depth"
     structured = True
     search_start: ClassVar[Mapping[str, Any]] = {
@@ -158,7 +143,7 @@ class LinkTask(Task):
         need = int(expected) * (3 * 8 + 2 * 4 * config.dim)
         check_memory(need, "the negatives of a step", config)
         units = _units(split.train)
-        self._unit_of_positive, self._unit_of_message = (unit.to(self.device) for unit in units)
+        self._unit_of_positive, self._unit_of_message = (unit.to(self.home) for unit in units)
 
     def _prepare(self, name: str, part: LinkPart) -> None:
         """Put the input and the pairs of a part on the device, in a numbering of its own nodes."""
@@ -168,7 +153,7 @@ class LinkTask(Task):
             seen, number = Input(self._features(part), part.messages, part.message_weight), None
             if part.nodes is not None:
                 seen, number = seen.within(part.nodes)
-            seen = seen.to(self.device, self.dtype)
+            seen = seen.to(self.home, self.dtype)
         self._inputs[name] = seen
         self._numbers[name] = number
         none = part.positives.new_empty(2, 0)
@@ -190,10 +175,35 @@ class LinkTask(Task):
     def _numbered(self, part: str, pairs: Tensor) -> Tensor:
         """Pairs of nodes in the numbering of a part, on the device."""
         number = self._numbers[part]
-        return (pairs if number is None else number[pairs]).to(self.device)
+        return (pairs if number is None else number[pairs]).to(self.home)
 
     def batches(self, epoch: int, generator: torch.Generator) -> Iterator[LinkBatch]:
-        """One batch: some of the training edges, hidden from messages, and random other pairs."""
+        """Some of the training edges, hidden from messages, and random other pairs."""
+        if self.config.batch_size:
+            yield from self.plan(epoch, generator).batches(self.config)
+            return
+        seen, positives, negatives = self._drawn(generator)
+        if seen is not self._inputs["train"] and self.config.degree_features:
+            seen = replace(seen, x=self._counted(seen.x, seen.edge_index))
+        batch = LinkBatch(seen, positives, negatives)
+        yield replace(batch, facts=self._facts(batch.pairs, seen))
+
+    def plan(self, epoch: int, generator: torch.Generator) -> Plan[LinkBatch]:
+        """The mini-batches of an epoch: what would be its full batch, divided."""
+        seen, positives, negatives = self._drawn(generator)
+        return plan_links(
+            seen,
+            positives,
+            negatives,
+            predictor=self.predictor,
+            config=self.config,
+            epoch=epoch,
+            directed=self.parts.non_edges.directed,
+            generator=generator,
+        )
+
+    def _drawn(self, generator: torch.Generator) -> tuple[Input, Tensor, Tensor]:
+        """What an epoch shows, with degrees of all edges, and the pairs that it predicts."""
         config, positives = self.config, self._pairs["train"][0]
         share = config.hidden_share or 0.0
         seen = self._inputs["train"]
@@ -202,36 +212,41 @@ class LinkTask(Task):
             hidden = torch.rand(units, generator=generator) < share
             if not hidden.any():
                 hidden[int(torch.randint(units, (), generator=generator))] = True
-            hidden = hidden.to(self.device)
+            hidden = hidden.to(self.home)
             seen = self._without(hidden)
             positives = positives[:, hidden[self._unit_of_positive]]
-        count = max(1, round(config.negatives * positives.shape[1]))
-        negatives = self._numbered("train", self.parts.sample_negatives(count, generator))
-        batch = LinkBatch(seen, positives, negatives)
-        yield replace(batch, facts=self._facts(batch.pairs, seen))
+        count = round(config.negatives * positives.shape[1])
+        count = max(count, num_batches(positives.shape[1], config))
+        return (
+            seen,
+            positives,
+            self._numbered("train", self.parts.sample_negatives(count, generator)),
+        )
 
     def _facts(self, pairs: Tensor, seen: Input) -> Tensor | None:
-        return self.predictor.facts(pairs, seen.edge_index, seen.edge_weight, len(seen.x))
+        edges, weight = seen.edge_index, seen.edge_weight
+        facts = self.predictor.facts(pairs.to(self.home), edges, weight, len(seen.x))
+        return None if facts is None else facts.to(self.device)
 
     def _without(self, hidden: Tensor) -> Input:
-        """The training input without the messages of hidden edges."""
+        """The training input without the messages of hidden edges; degrees are still of all."""
         seen = self._inputs["train"]
         # A message that belongs to no training pair, a self-loop, is never hidden.
         visible = torch.cat((~hidden, hidden.new_ones(1))).index_select(0, self._unit_of_message)
         shown = visible.nonzero()[:, 0]
         weight = seen.edge_weight
         edges = torch.stack([ends.index_select(0, shown) for ends in seen.edge_index])
-        x = self._counted(seen.x, edges) if self.config.degree_features else seen.x
-        return Input(x, edges, None if weight is None else weight[shown])
+        return Input(seen.x, edges, None if weight is None else weight[shown])
 
     def loss(self, batch: LinkBatch) -> Tensor:
         """Mean cross-entropy of the edges, plus that of the other pairs."""
-        seen, count = batch.seen, batch.positives.shape[1]
-        logits = self.network(
-            seen.x, seen.edge_index, seen.edge_weight, pairs=batch.pairs, facts=batch.facts
-        )
+        if not len(batch.seen.x):
+            return torch.zeros(())
+        count, sizes = batch.positives.shape[1], batch.sizes
+        logits = self.network(*batch.seen.arguments, pairs=batch.pairs, facts=batch.facts)
         return (
-            functional.softplus(-logits[:count]).mean() + functional.softplus(logits[count:]).mean()
+            functional.softplus(-logits[:count]).sum() / sizes[0]
+            + functional.softplus(logits[count:]).sum() / sizes[1]
         )
 
     @torch.no_grad()
@@ -242,14 +257,15 @@ class LinkTask(Task):
         if part not in self._part_facts:
             self._part_facts[part] = self._facts(pairs, self._inputs[part])
         z = self._embed(self._inputs[part])
-        logits = self.predictor.links(z, pairs, self._part_facts[part])
+        logits = self.predictor.links(z, pairs.to(self.device), self._part_facts[part])
         return logits[: positives.shape[1]], logits[positives.shape[1] :]
 
     @torch.no_grad()
     def logits(self, part: str, pairs: Tensor) -> Tensor:
         """Logits of pairs of nodes, numbered as in the part, on the edges that it shows."""
         seen = self._inputs[part]
-        return self.predictor.links(self._embed(seen), pairs, self._facts(pairs, seen))
+        facts = self._facts(pairs, seen)
+        return self.predictor.links(self._embed(seen), pairs.to(self.device), facts)
 
     @classmethod
     def constants(cls, first: Tensor, second: Tensor) -> Iterator[tuple[Tensor, Tensor]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -15,7 +15,10 @@ from torch import Tensor, nn
 from hgcn.config import Config
 from hgcn.errors import ConfigError, DivergenceError, RunError
 from hgcn.models.predictor import Predictor
-from hgcn.training.interruption import held_signals
+from hgcn.ranks import current
+from hgcn.sampling import seed_of
+from hgcn.training.gradients import add_up
+from hgcn.training.interruption import Held, held_signals
 from hgcn.training.memory import enough_memory
 from hgcn.training.task import Task
 
@@ -56,9 +59,9 @@ class Average:
         self.decay = decay
         self.values = [weight.detach().clone() for weight in self.weights]
 
-    def update(self, epoch: int) -> None:
-        """Take in the weights after an epoch; the first ones as they are."""
-        keep = min(self.decay, (epoch - 1) / (epoch + 9))
+    def update(self, step: int) -> None:
+        """Take in the weights after a step; the first ones as they are."""
+        keep = min(self.decay, (step - 1) / (step + 9))
         with torch.no_grad():
             for value, weight in zip(self.values, self.weights, strict=True):
                 value.lerp_(weight, 1 - keep)
@@ -92,6 +95,7 @@ class State:
     generator: torch.Generator
     average: Average
     epoch: int = 0
+    steps: int = 0
     best: Best = field(default_factory=Best)
     best_weights: dict[str, Tensor] = field(default_factory=dict)
     history: list[dict[str, Any]] = field(default_factory=list)
@@ -107,6 +111,7 @@ class State:
             "generator": self.generator.get_state(),
             "dropout": torch.get_rng_state(),
             "epoch": self.epoch,
+            "steps": self.steps,
             "best": {"score": self.best.score, "epoch": self.best.epoch},
         }
 
@@ -119,6 +124,7 @@ class State:
         self.generator.set_state(tree["generator"])
         torch.set_rng_state(tree["dropout"])
         self.epoch = tree["epoch"]
+        self.steps = tree["steps"]
         self.best = Best(**tree["best"])
 
 
@@ -162,12 +168,12 @@ def _train(
     if resume is not None:
         resume(state)
     start = time.perf_counter()
+    together = current().world > 1
     try:
-        with held_signals() as let_in:
+        with held_signals(patient=together) as let_in:
             while not _is_over(state, config):
                 epoch = state.epoch + 1
                 loss = _train_epoch(task, state, epoch, let_in)
-                state.average.update(epoch)
                 score, curvatures = _validate(task, state, epoch, loss)
                 state.epoch = epoch
                 if on_epoch is not None:
@@ -180,7 +186,8 @@ def _train(
                     )
                 if checkpoint is not None:
                     checkpoint(state)
-                let_in()
+                if not together:  # ranks stop after the same step
+                    let_in()
     except DivergenceError as error:
         if not state.best_weights:
             raise DivergenceError(
@@ -206,25 +213,43 @@ def _is_over(state: State, config: Config) -> bool:
     return bool(state.stopped)
 
 
-def _train_epoch(task: Task, state: State, epoch: int, let_in: Callable[[], None]) -> float:
+def _train_epoch(task: Task, state: State, epoch: int, let_in: Held) -> float:
     """Make a step of the optimiser for each batch; returns the mean loss before the steps."""
     state.predictor.train()
+    ranks = current()
+    if ranks.world > 1:  # dropout of each rank is its own, and needs no state to go on from
+        torch.manual_seed(seed_of(task.config.seed, epoch, ranks.rank))
     losses = []
-    for batch in task.batches(epoch, state.generator):
-        losses.append(_step(task, state, epoch, batch))
-        let_in()
+    # Closed also if a step fails: threads that make batches end with their epoch.
+    with contextlib.closing(_generator(task.batches(epoch, state.generator))) as batches:
+        for batch in batches:
+            loss, stop = _step(task, state, epoch, batch, bool(let_in.waiting))
+            losses.append(loss)
+            state.steps += 1
+            state.average.update(state.steps)
+            if ranks.world == 1:
+                let_in()
+            elif stop:
+                raise KeyboardInterrupt
     if not losses:
         raise RunError(f"Expected the task to have a batch for epoch {epoch}, got none.")
     return math.fsum(losses) / len(losses)
 
 
-def _step(task: Task, state: State, epoch: int, batch: Any) -> float:
-    """Make one step of the optimiser; returns the loss before it."""
-    clip = task.config.clip
+def _generator(batches: Iterator[Any]) -> Generator[Any]:
+    yield from batches
+
+
+def _step(task: Task, state: State, epoch: int, batch: Any, stop: bool) -> tuple[float, bool]:
+    """Make one step of the optimiser; returns the loss before it, and whether to stop after it."""
+    clip, ranks = task.config.clip, current()
     state.optimizer.zero_grad()
     loss = task.loss(batch)
-    torch.autograd.backward(loss)
+    if loss.requires_grad or ranks.world == 1:  # the share of a rank may be empty
+        torch.autograd.backward(loss)
     value = float(loss.detach())
+    if ranks.world > 1:
+        value, stop = add_up(ranks, [*state.predictor.parameters()], value, stop)
     if not math.isfinite(value):
         raise DivergenceError(f"The loss is {value} in epoch {epoch}.")
     if clip:
@@ -232,7 +257,7 @@ def _step(task: Task, state: State, epoch: int, batch: Any) -> float:
         if not math.isfinite(norm):
             raise DivergenceError(f"The norm of the gradient is {norm} in epoch {epoch}.")
     state.optimizer.step()
-    return value
+    return value, stop
 
 
 def _validate(
@@ -245,7 +270,8 @@ def _validate(
         return None, []
     predictor.eval()
     with state.average.in_place():
-        score = task.score("val")
+        own = task.score("val")
+        score = current().on_first(lambda: own)
         if not math.isfinite(score):
             raise DivergenceError(f"The validation score is {score} in epoch {epoch}.")
         if score > state.best.score:

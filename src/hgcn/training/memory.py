@@ -4,15 +4,28 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from hgcn.config import Config
+from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError
 
 SETTINGS = ("dim", "layers", "heads", "negatives")
 """Settings that a need of memory grows with."""
+NODE_NUMBERS = 13
+"""Vectors of each node that a layer holds until the step is over, gradients included."""
+EDGE_NUMBERS = 4
+"""Numbers of each edge and self-loop that a layer holds until the step is over."""
+EDGE_BYTES = 60
+"""Bytes of each edge that do not depend on the layers: sorted rows, hidden edges."""
+STRUCTURE_BYTES = 110
+"""More bytes of each edge where the structural term counts on it."""
+SAFE = 0.9
+"""Share of the free memory that may be taken: the bytes above are measured, to a tenth or so."""
+MEMINFO = Path("/proc/meminfo")
 CGROUP = Path("/sys/fs/cgroup/memory.max")
 
 
@@ -30,6 +43,30 @@ def total_memory() -> int:
         limit = resource.getrlimit(resource.RLIMIT_AS)[0]
         bounds += [limit] if limit != resource.RLIM_INFINITY else []
     return min(bounds)
+
+
+def free_memory() -> int:
+    """The bytes of memory that this process may still take, as far as the machine tells."""
+    free = total_memory()
+    if MEMINFO.is_file():
+        text = MEMINFO.read_text(encoding="ascii")
+        found = re.search(r"^MemAvailable: +(\d+) kB", text, re.MULTILINE)
+        free = min(free, 1024 * int(found[1])) if found else free
+    return free
+
+
+def full_batch_bytes(graph: Graph, config: Config) -> int:
+    """About the bytes that a training in full batches takes, beside the graph itself."""
+    size = 8 if config.dtype == "float64" else 4
+    layers, nodes, edges = config.layers or 1, graph.num_nodes, graph.edge_index.shape[1]
+    numbers = layers * (NODE_NUMBERS * nodes * config.dim + EDGE_NUMBERS * (nodes + edges))
+    return (EDGE_BYTES + STRUCTURE_BYTES * bool(config.structure)) * edges + size * numbers
+
+
+def full_batch_fits(graph: Graph, config: Config) -> bool:
+    """Whether training in full batches fits into memory; on another device than the CPU, always."""
+    elsewhere = not config.device.startswith("cpu")
+    return elsewhere or full_batch_bytes(graph, config) < SAFE * free_memory()
 
 
 def check_memory(need: int, what: str, config: Config) -> None:

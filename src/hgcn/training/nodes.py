@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, cast, final
 
 import torch
 from torch import Tensor
@@ -19,7 +20,18 @@ from hgcn.inference.predict import class_blocks, class_probabilities, class_tabl
 from hgcn.inference.trained import Trained
 from hgcn.models.predictor import Predictor
 from hgcn.names import PARTS
-from hgcn.training.links import LinkBatch, LinkTask
+from hgcn.ranks import current
+from hgcn.training.batches import (
+    Plan,
+    Sampled,
+    batch_seed,
+    divide,
+    num_batches,
+    sampled,
+    sampler_of,
+)
+from hgcn.training.link_batches import LinkBatch
+from hgcn.training.links import LinkTask
 from hgcn.training.metrics import NODE_SCORES, Score, node_metrics
 from hgcn.training.task import Input, Task
 
@@ -38,11 +50,17 @@ RAMP = 100
 
 @dataclass(frozen=True, eq=False)
 class NodePart:
-    """The input of a part, the nodes to classify, and their classes."""
+    """The input of a part or of a mini-batch of it, the nodes to classify, and their classes.
 
-    seen: Input
+    ``others`` are the nodes whose predictions are to agree; None for all. If these nodes are the
+    share of a rank, ``whole`` are the weight of the classes and the number of others of all ranks.
+    """
+
+    seen: Input | Sampled
     nodes: Tensor
     classes: Tensor
+    others: Tensor | None = None
+    whole: tuple[float, int] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +83,7 @@ class NodeTask(Task):
     """
 
     scores: ClassVar[Mapping[str, Score]] = NODE_SCORES
+    batched = True
     colour = "label"
     search_start: ClassVar[Mapping[str, Any]] = {
         "act": "none", "lr": 0.03, "dropout": 0.3, "feature_dropout": 0.8, "weight_decay": 5e-4,
@@ -146,7 +165,7 @@ class NodeTask(Task):
             settings = config.replace(select=None)
             self.links = LinkTask(own, link_split, features, predictor, settings)
         whole = Input(features(graph), graph.edge_index, graph.edge_weight)
-        shared = None if split.inductive else whole.to(self.device, self.dtype)
+        shared = None if split.inductive else whole.to(self.home, self.dtype)
         self._parts = {name: self._part(getattr(split, name), whole, shared) for name in PARTS}
         self._class_weight = None
         if config.class_weights:
@@ -157,20 +176,68 @@ class NodeTask(Task):
     def _part(self, nodes: Tensor, whole: Input, shared: Input | None) -> NodePart:
         classes = _classes_of(self.graph)[nodes].to(self.device)
         if shared is not None:
-            return NodePart(shared, nodes.to(self.device), classes)
+            return NodePart(shared, nodes.to(self.home), classes)
         # Messages never cross from graph to graph, so each part sees its own graphs only.
         own, number = whole.within(_graphs_of(nodes, self.graph))
-        return NodePart(own.to(self.device, self.dtype), number[nodes].to(self.device), classes)
+        return NodePart(own.to(self.home, self.dtype), number[nodes].to(self.home), classes)
 
     def batches(self, epoch: int, generator: torch.Generator) -> Iterator[NodeBatch]:
-        """One batch: all training nodes, and links where they are learnt too."""
+        """The training nodes, and links where they are learnt too."""
         config = self.config
         warm = epoch <= self.warm_up
-        links = None
-        if self.links is not None and (warm or config.link_regulariser):
-            links = next(self.links.batches(epoch, generator))
-        ramp = min(1.0, (epoch - self.warm_up) / RAMP)
-        yield NodeBatch(None if warm else self._parts["train"], ramp * config.consistency, links)
+        both = self.links is not None and (warm or bool(config.link_regulariser))
+        agreement = min(1.0, (epoch - self.warm_up) / RAMP) * config.consistency
+        if config.batch_size:
+            yield from self.plan(epoch, generator, warm, both, agreement).batches(config)
+            return
+        links = next(self.links.batches(epoch, generator)) if self.links and both else None
+        yield NodeBatch(None if warm else self._parts["train"], agreement, links)
+
+    def plan(
+        self, epoch: int, generator: torch.Generator, warm: bool, both: bool, agreement: float
+    ) -> Plan[NodeBatch]:
+        """The mini-batches of an epoch, which goes once over all that it learns from.
+
+        That is the training nodes, all nodes if they are to agree, and links. Each is divided into
+        batches; what has fewer of them begins again. Of each batch a rank has its share.
+
+        Args:
+            epoch: its number.
+            generator: for the order of the nodes.
+            warm: whether links alone are learnt.
+            both: whether links are learnt, beside classes or alone.
+            agreement: the weight of agreement.
+        """
+        config, part = self.config, self._parts["train"]
+        links = self.links.plan(epoch, generator) if self.links and both else None
+        if warm and links is not None:
+            return Plan(links.count, lambda number: NodeBatch(None, 0.0, links.make(number)))
+        seen = cast(Input, part.seen)
+        labelled = _shuffled(len(part.nodes), config, generator)
+        others = _shuffled(len(seen.x) if config.consistency else 0, config, generator)
+        sampler = sampler_of(config, self.predictor.encoder, seen.rows)
+
+        ranks = current()
+
+        def make(number: int) -> NodeBatch:
+            batch, beside = labelled[number % len(labelled)], others[number % len(others)]
+            whole = self._weight(part.classes[batch]), len(beside)
+            chosen, agreeing = (one[slice(*ranks.share(0, len(one)))] for one in (batch, beside))
+            asked = torch.cat((part.nodes[chosen], agreeing))
+            nodes, local = torch.unique(asked, return_inverse=True)
+            sample = sampler.sample(nodes, seed=batch_seed(config, epoch, number))
+            own = NodePart(
+                sampled(sample, seen.x, self.device, self.dtype),
+                local[: len(chosen)].to(self.device),
+                part.classes[chosen],
+                local[len(chosen) :].to(self.device),
+                whole,
+            )
+            pairs = None if links is None else links.make(number % links.count)
+            return NodeBatch(own, agreement, pairs)
+
+        count = max(len(labelled), len(others), 0 if links is None else links.count)
+        return Plan(count, make)
 
     def loss(self, batch: NodeBatch) -> Tensor:
         """Cross-entropy of the training nodes, disagreement, and the loss of link prediction."""
@@ -181,26 +248,38 @@ class NodeTask(Task):
         links = self.links.loss(batch.links)
         return links if loss is None else loss + self.config.link_regulariser * links
 
+    def _weight(self, classes: Tensor) -> float:
+        """The sum of the weights that nodes of some classes have in the mean cross-entropy."""
+        weight = self._class_weight
+        return len(classes) if weight is None else float(weight[classes].double().sum())
+
     def _class_loss(self, part: NodePart, agreement: float) -> Tensor:
+        weight, asked = part.whole or (self._weight(part.classes), len(part.seen.x))
+        if not len(part.seen.x):
+            return torch.zeros(())
         if not self.config.consistency:
-            logits = self._logits(part, part.nodes)
-            return functional.cross_entropy(logits, part.classes, weight=self._class_weight)
+            return self._entropy(self._logits(part, part.nodes), part.classes) / weight
         # Mean cross-entropy of two passes over all nodes, and how much these disagree.
         logits = torch.stack([self._logits(part, None) for _ in range(2)])
         labelled = logits[:, part.nodes].flatten(0, 1)
-        classes = part.classes.repeat(2)
-        loss = functional.cross_entropy(labelled, classes, weight=self._class_weight)
-        return loss + agreement * disagreement(logits)
+        loss = self._entropy(labelled, part.classes.repeat(2)) / (2 * weight)
+        if part.others is not None:
+            logits = logits[:, part.others]
+        return loss + agreement * disagreement(logits, asked)
+
+    def _entropy(self, logits: Tensor, classes: Tensor) -> Tensor:
+        weight = self._class_weight
+        return functional.cross_entropy(logits, classes, weight=weight, reduction="sum")
 
     def _logits(self, part: NodePart, nodes: Tensor | None) -> Tensor:
-        seen = part.seen
-        return self.network(seen.x, seen.edge_index, seen.edge_weight, nodes=nodes)
+        return self.network(*part.seen.arguments, nodes=nodes)
 
     @torch.no_grad()
     def outputs(self, part: str) -> tuple[Tensor, Tensor]:
         """Logits and classes of the nodes of a part."""
         chosen = self._parts[part]
-        return self.predictor.classes(self._embed(chosen.seen)[chosen.nodes]), chosen.classes
+        z = self._embed(cast(Input, chosen.seen))
+        return self.predictor.classes(z[chosen.nodes.to(self.device)]), chosen.classes
 
     @classmethod
     def constants(cls, first: Tensor, second: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
@@ -234,14 +313,22 @@ class NodeTask(Task):
         return class_blocks(trained, graph)
 
 
-def disagreement(logits: Tensor) -> Tensor:
+def _shuffled(count: int, config: Config, generator: torch.Generator) -> list[Tensor]:
+    """The numbers 0 to count - 1 in random order, divided into batches."""
+    order = torch.randperm(count, generator=generator)
+    bounds = divide(count, num_batches(count, config))
+    return [order[low:high] for low, high in itertools.pairwise(bounds)]
+
+
+def disagreement(logits: Tensor, n: int) -> Tensor:
     """Mean squared distance of predictions from their sharpened mean, given logits [views, n, k].
 
-    The mean is a fixed target: no gradient flows into it.
+    The mean is a fixed target: no gradient flows into it. The logits may be those of some of the n
+    nodes.
     """
     predicted = logits.softmax(-1)
     aim = (predicted.detach().mean(0).log() / TEMPERATURE).softmax(-1)
-    return (predicted - aim).square().sum(-1).mean()
+    return (predicted - aim).square().sum() / (len(logits) * n)
 
 
 def _classes_of(graph: Graph) -> Tensor:

@@ -17,6 +17,7 @@ from hgcn.models.predictor import MODEL_OPTIONS, Predictor, model_settings
 from hgcn.models.table import options_of
 from hgcn.names import TASKS
 from hgcn.text import one_of
+from hgcn.training.batches import settle_batches
 from hgcn.training.interruption import held_signals
 from hgcn.training.memory import check_memory, enough_memory
 from hgcn.training.task import Task
@@ -120,7 +121,8 @@ def choose(graph: Graph, config: Config) -> Config:
     degrees = graph.x is None if config.degree_features is None else config.degree_features
     if graph.x is None and not degrees:
         raise ConfigError("Expected features, but the graph has none and `degree_features` is off.")
-    return model_settings(config.replace(normalise=normalise, degree_features=degrees))
+    config = model_settings(config.replace(normalise=normalise, degree_features=degrees))
+    return settle_batches(graph, config, batched=kind.batched)
 
 
 PATIENCE = 100

@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -15,9 +16,12 @@ from hgcn.data.graph import Graph
 from hgcn.data.sparse import select_rows
 from hgcn.errors import ConfigError
 from hgcn.inference.feature_map import FeatureMap
+from hgcn.inference.layerwise import last_layer
 from hgcn.inference.trained import Trained
 from hgcn.models.base import Encoder
 from hgcn.models.predictor import Predictor
+from hgcn.ranks import current
+from hgcn.sampling import Adjacency
 from hgcn.text import one_of
 from hgcn.training.metrics import Score, finite_score
 
@@ -32,6 +36,16 @@ class Input:
     x: Tensor
     edge_index: Tensor
     edge_weight: Tensor | None = None
+
+    @property
+    def arguments(self) -> tuple[Tensor, Tensor, Tensor | None]:
+        """What :class:`~hgcn.models.predictor.Predictor` is called with."""
+        return self.x, self.edge_index, self.edge_weight
+
+    @cached_property
+    def rows(self) -> Adjacency:
+        """The edges as rows to draw neighbours from."""
+        return Adjacency.of(self.edge_index, self.edge_weight, len(self.x))
 
     def to(self, device: torch.device, dtype: torch.dtype) -> Input:
         """The same on a device; features and weights as ``dtype``."""
@@ -69,8 +83,9 @@ class Task(ABC):
         scores: functions of two tensors of :meth:`outputs`; each can pick the best epoch.
         colour: the column by which pictures of embeddings are coloured.
         structured: whether it predicts links, which may have a structural term.
-        network: what :meth:`loss` calls: the predictor, or a wrapper of it, such as
-            ``DistributedDataParallel``.
+        batched: whether it can be trained in mini-batches.
+        home: the device of the graph: in mini-batches, only these are on the device of the network.
+        network: what :meth:`loss` calls: the predictor, or a wrapper of it.
         warm_up: epochs at the start that train for something else and are not validated.
         select: the name of the score that picks the best epoch.
 
@@ -85,6 +100,7 @@ class Task(ABC):
     scores: ClassVar[Mapping[str, Score]]
     colour: ClassVar[str]
     structured: ClassVar[bool] = False
+    batched: ClassVar[bool] = False
     warm_up: int = 0
 
     def __init__(
@@ -95,6 +111,7 @@ class Task(ABC):
         self.network: Callable[..., Tensor] = predictor
         self.config = config
         self.device = torch.device(config.device)
+        self.home = torch.device("cpu") if config.batch_size else self.device
         self.dtype: torch.dtype = getattr(torch, config.dtype)
         self.select: str = config.select or self.default_score(graph)
         if self.select not in self.scores:
@@ -167,12 +184,13 @@ class Task(ABC):
     def batches(self, epoch: int, generator: torch.Generator) -> Iterator[Any]:
         """The batches of an epoch: the data of one step each; a full batch is the only one.
 
+        :mod:`hgcn.training.batches` says how an epoch is divided into mini-batches.
         Randomness other than dropout comes from the generator.
         """
 
     @abstractmethod
     def loss(self, batch: Any) -> Tensor:
-        """The loss of one step."""
+        """The loss of one step; of a share of a batch its part of the sum, see there."""
 
     @abstractmethod
     def outputs(self, part: str) -> tuple[Tensor, Tensor]:
@@ -194,7 +212,11 @@ class Task(ABC):
         """Embeddings for evaluation; the last ones are kept as long as the weights stay."""
         stamp = self.predictor.stamp()
         if self._kept is None or self._kept[0] is not seen or self._kept[1] != stamp:
-            z = self.predictor.encode(seen.x, seen.edge_index, seen.edge_weight)
+            if self.config.batch_size:
+                encoder = self.predictor.encoder
+                z = last_layer(encoder, seen.x, seen.rows, self.device, self.dtype, current())
+            else:
+                z = self.predictor.encode(*seen.arguments)
             self._kept = seen, stamp, z
         return self._kept[2]
 

@@ -14,6 +14,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from hgcn.config import Config, check_names
 from hgcn.errors import ConfigError, RunError
+from hgcn.ranks import refuse_several
 from hgcn.settings import Settings
 from hgcn.text import short_name
 from hgcn.training.problem import choose, task_of
@@ -93,6 +94,7 @@ def search(
         >>> result.config.dim, len(result.trials)
         (4, 2)
     """
+    refuse_several("a search")
     for label, number in (("trials", trials), ("seeds", seeds), ("processes", processes)):
         if not isinstance(number, int) or number < 1:
             raise ConfigError(f"Expected `{label}` to be a whole number above 0, got {number!r}.")

@@ -1,0 +1,166 @@
+"""Mini-batches are exact where nothing is left out, and the same however they are made."""
+
+import pytest
+import torch
+from torch import Tensor
+
+from hgcn.config import Config
+from hgcn.data import Graph
+from hgcn.data.sparse import as_features
+from hgcn.training.problem import Problem, choose
+from hgcn.training.task import Task
+from small_graphs import forest, tree
+
+LAYERED = ("hgcn", "hnn", "mlp", "gcn", "gat", "sage", "sgc")
+CLOSE = {"float32": 1e-6, "float64": 1e-12}
+
+
+def web(nodes: int = 60, edges: int = 240, *, seed: int = 0, weighted: bool = False) -> Graph:
+    """A random graph with hubs, some self-loops, classes and perhaps weights."""
+    generator = torch.Generator().manual_seed(seed)
+    one = torch.randint(nodes, (edges,), generator=generator)
+    two = (torch.rand(edges, generator=generator) ** 2 * nodes).long()
+    pairs = torch.unique(torch.stack((torch.minimum(one, two), torch.maximum(one, two))), dim=1)
+    both = torch.cat((pairs, pairs[:, pairs[0] != pairs[1]].flip(0)), dim=1)
+    weight = None
+    if weighted:
+        key = both.min(0)[0] * nodes + both.max(0)[0]
+        weight = 0.1 + torch.rand(nodes * nodes, generator=generator)[key]
+    x = torch.randn(nodes, 5, generator=generator)
+    y = torch.randint(3, (nodes,), generator=generator)
+    return Graph(both, nodes, x=x, y=y, edge_weight=weight)
+
+
+def task_of(graph: Graph, **settings: object) -> Task:
+    given = {"dim": 4, "c": 0.7} if settings.get("model") in ("hgcn", "hnn") else {"dim": 4}
+    config = choose(graph, Config(**{**given, **settings}))
+    problem = Problem(graph, config)
+    predictor = problem.predictor()
+    with torch.no_grad():  # zero biases and a zero term would hide mistakes
+        generator = torch.Generator().manual_seed(7)
+        for weight in predictor.parameters():
+            weight += 0.1 * torch.randn(weight.shape, generator=generator, dtype=weight.dtype)
+    return problem.task(predictor)
+
+
+def loss_and_gradients(task: Task, epoch: int = 1) -> tuple[Tensor, list[Tensor]]:
+    """The mean over the batches of an epoch."""
+    batches = list(task.batches(epoch, torch.Generator().manual_seed(5)))
+    loss = torch.stack([task.loss(batch) for batch in batches]).mean()
+    weights = [weight for weight in task.predictor.parameters() if weight.requires_grad]
+    found = torch.autograd.grad(loss, weights, allow_unused=True)
+    zero = [torch.zeros_like(weight) for weight in weights]
+    return loss, [z if g is None else g for z, g in zip(zero, found, strict=True)]
+
+
+def assert_same(one: Task, two: Task, dtype: str, epoch: int = 1) -> None:
+    given, wanted = (loss_and_gradients(task, epoch) for task in (one, two))
+    scale = max(float(g.abs().max()) for g in wanted[1])
+    torch.testing.assert_close(given[0], wanted[0], rtol=CLOSE[dtype], atol=0)
+    assert scale > 0
+    for own, other in zip(given[1], wanted[1], strict=True):
+        torch.testing.assert_close(own, other, rtol=0, atol=5 * CLOSE[dtype] * scale)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("task", ["node", "link"])
+@pytest.mark.parametrize("model", LAYERED)
+def test_with_all_neighbours_a_batch_has_the_loss_and_gradients_of_the_whole(
+    model: str, task: str, dtype: str
+) -> None:
+    """As 48 nodes, and 8 of the hidden edges, so that the batches of an epoch are of equal size."""
+    weighted = model in ("hgcn", "gcn", "sgc")
+    graph = web(weighted=weighted)
+    settings = {"model": model, "task": task, "dtype": dtype, "val_share": 0.1, "test_share": 0.1}
+    if task == "link":
+        settings |= {"degree_features": True, "hidden_share": 0.3}
+    full = task_of(graph, **settings)
+    size = len(full._parts["train"].nodes) if task == "node" else 10**6
+    batch = task_of(graph, **settings, batch_size=size // (3 if task == "node" else 1), fanout="-1")
+    assert_same(batch, full, dtype)
+
+
+@pytest.mark.parametrize("options", [
+    {"root_weight": True, "heads": 2, "layers": 3},
+    {"attention": False, "aggregation": "origin"},
+    {"aggregation": "centroid", "layers": 1},
+    {"attention": False, "weighted": True, "hidden_share": 0.0},
+    {"structure": False},
+    {"negatives": 0.01, "hidden_share": 0.1},
+], ids=str)  # fmt: skip
+def test_links_of_hgcn_in_every_form(options: dict[str, object]) -> None:
+    weighted = bool(options.pop("weighted", False))
+    settings = {"task": "link", "dtype": "float64", "model": "hgcn", "degree_features": True}
+    graph = web(weighted=weighted)
+    full = task_of(graph, **settings, **options)
+    batch = task_of(graph, **settings, **options, batch_size=10**6, fanout="-1")
+    assert_same(batch, full, "float64")
+
+
+def test_sparse_features_and_root_weights() -> None:
+    graph = web()
+    x = torch.relu(torch.randn(60, 30, generator=torch.Generator().manual_seed(3)) - 0.5)
+    graph = graph.replace(x=as_features(x.to_sparse()))
+    settings = {"task": "link", "dtype": "float64", "model": "hgcn", "degree_features": True}
+    settings |= {"root_weight": True, "aggregation": "local", "attention": True, "layers": 2}
+    settings |= {"dropout": 0.0, "feature_dropout": 0.0}
+    full, batch = (
+        task_of(graph, **settings, **more) for more in ({}, {"batch_size": 999, "fanout": "-1"})
+    )
+    assert_same(batch, full, "float64")
+
+
+@pytest.mark.parametrize("graph", [tree(), forest()], ids=["one", "many"])
+def test_classes_with_links_and_agreement(graph: Graph) -> None:
+    """Beside classes: the loss of links is that of the whole; agreement is asked of other nodes."""
+    settings = {"task": "node", "dtype": "float64", "model": "hgcn", "link_regulariser": 0.5,
+                "pretrain": 1, "class_weights": True}  # fmt: skip
+    if graph.graph_ids is not None:
+        ids = graph.graph_ids
+        parts = {"train": ids < 2, "val": ids == 2, "test": ids == 3}
+        graph = graph.replace(split={k: v.nonzero()[:, 0] for k, v in parts.items()})
+    full = task_of(graph, **settings)
+    batch = task_of(graph, **settings, batch_size=10**6, fanout="-1")
+    for epoch in (1, 2):  # links alone, then both
+        assert_same(batch, full, "float64", epoch)
+    agreeing = task_of(graph, **settings, consistency=1.0, batch_size=20, fanout="3,2")
+    made = list(agreeing.batches(2, torch.Generator().manual_seed(0)))
+    whole = agreeing._parts["train"]
+    assert sum(len(batch.part.others) for batch in made) == len(whole.seen.x)  # all nodes once
+    assert len(made) == -(-len(whole.seen.x) // 20)
+    assert torch.isfinite(agreeing.loss(made[-1]))
+
+
+def same(one: object, two: object) -> None:
+    for name in ("positives", "negatives", "facts"):
+        assert torch.equal(getattr(one, name), getattr(two, name))
+    assert torch.equal(one.seen.x, two.seen.x)
+    for a, b in zip(one.seen.blocks, two.seen.blocks, strict=True):
+        assert torch.equal(a.edge_index, b.edge_index)
+
+
+def test_the_number_of_workers_changes_nothing() -> None:
+    def batches(workers: int, epoch: int = 3) -> list[object]:
+        task = task_of(web(), task="link", batch_size=8, fanout="3,2", workers=workers)
+        return list(task.batches(epoch, torch.Generator().manual_seed(1)))
+
+    wanted = batches(0)
+    assert len(wanted) > 1
+    for workers in (1, 2):
+        for one, two in zip(wanted, batches(workers), strict=True):
+            same(one, two)
+    other = batches(0, epoch=4)
+    assert any(a.seen.x.shape != b.seen.x.shape for a, b in zip(wanted, other, strict=True))
+
+
+def test_hidden_edges_of_an_epoch_are_in_no_batch_and_all_are_asked_once() -> None:
+    task = task_of(web(), task="link", model="mlp", hidden_share=0.4, batch_size=7)
+    seen, positives, _ = task._drawn(torch.Generator().manual_seed(2))
+    plan = task.plan(1, torch.Generator().manual_seed(2))
+    asked = torch.cat([plan.make(k).positives for k in range(plan.count)], dim=1)
+    assert asked.shape == positives.shape
+    sizes = [plan.make(k).positives.shape[1] for k in range(plan.count)]
+    assert max(sizes) <= 7
+    assert max(sizes) - min(sizes) <= 1
+    hidden = {frozenset(pair) for pair in positives.T.tolist()}
+    assert not hidden & {frozenset(pair) for pair in seen.edge_index.T.tolist()}
