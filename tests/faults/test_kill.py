@@ -59,16 +59,24 @@ def test_terminated_at_any_moment(name, case, tally):
         shutil.rmtree(folder)
 
 
+def endlessly(call, begun):
+    """Call a function again and again, as a command that can be interrupted."""
+    with interruptible():
+        begun.set()
+        while True:
+            call()
+
+
 def build_until_terminated(seconds):
     """Build networks until SIGTERM comes, after so many seconds; then one more, which is whole."""
     graph = tree(30)
     problem = Problem(graph, choose(graph, Config(task="link", dim=2)))
     problem.predictor()
-    sender = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGTERM))
-    with pytest.raises(KeyboardInterrupt), interruptible():
-        sender.start()
-        while True:
-            problem.predictor()
+    begun = threading.Event()
+    sender = threading.Timer(seconds, lambda: begun.wait() and os.kill(os.getpid(), signal.SIGTERM))
+    sender.start()
+    with pytest.raises(KeyboardInterrupt):
+        endlessly(problem.predictor, begun)
     assert {weight.device.type for weight in problem.predictor().parameters()} == {"cpu"}
 
 
