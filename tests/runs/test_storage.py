@@ -63,8 +63,8 @@ def test_tensors_that_share_memory_are_stored_each(tmp_path):
 @pytest.mark.parametrize("dtype", trees.DTYPES, ids=str)
 def test_other_programs_read_a_tree_as_safetensors(dtype, tmp_path):
     numbers = torch.arange(6).to(dtype)
-    tree = {"b": numbers[1:4], "a": numbers.reshape(2, 3).t(), "c": numbers[1], "d": numbers[:0],
-            "x": torch.ones(3, dtype=torch.bool), "y": torch.zeros(1, dtype=torch.float64)}  # fmt: skip
+    tree = {"b": numbers[1:4], "a": numbers.reshape(2, 3).t(), "c": numbers[1], "d": numbers[:0]}
+    tree |= {"x": torch.ones(3, dtype=torch.bool), "y": torch.zeros(1, dtype=torch.float64)}
     trees.write_tree(tmp_path / "t", tree, sealed=True)
     found = safetensors.torch.load_file(tmp_path / "t")
     assert equal({name: found[f"/{name}"] for name in tree}, tree)

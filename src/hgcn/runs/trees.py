@@ -88,7 +88,7 @@ def _checksum(outline: str, tensors: dict[str, Tensor]) -> str:
 
 def _raw(value: Tensor) -> memoryview:
     """The bytes of a tensor, where they are."""
-    return memoryview(value.contiguous().view(-1).view(torch.uint8).numpy())
+    return value.contiguous().view(-1).view(torch.uint8).numpy().data
 
 
 def _outline(tree: Any, name: str, tensors: dict[str, Tensor]) -> Any:
