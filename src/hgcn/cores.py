@@ -57,7 +57,7 @@ def worker_pool(
     ) as pool:
         try:
             yield pool
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, GeneratorExit):
             # A pool can only wait for its jobs, perhaps for hours, unless its processes are gone.
             for process in multiprocessing.active_children():
                 if process not in before:

@@ -18,6 +18,7 @@ from hgcn.errors import DivergenceError
 from hgcn.runs import seeds
 from hgcn.runs.workers import Event
 from hgcn.training.links import LinkTask
+from hgcn.tuning import trial
 from small_graphs import tree, write_files
 
 fit_module = import_module("hgcn.runs.fit")
@@ -314,7 +315,26 @@ def test_an_interrupted_pool_does_not_wait_for_its_jobs():
     assert not cores.multiprocessing.active_children()
 
 
-def _endless():
+def test_an_interrupted_search_does_not_wait_for_trials_that_do_not_stop(monkeypatch):
+    monkeypatch.setattr(trial, "_begin", _nothing)
+    monkeypatch.setattr(trial, "_work", _endless)
+    monkeypatch.setattr(trial, "STOP_SECONDS", 0.1)
+    signal.signal(signal.SIGALRM, _interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 1.0)
+    with pytest.raises(KeyboardInterrupt):
+        next(trial._in_processes(None, None, total=9, left=9, processes=1))
+    assert not cores.multiprocessing.active_children()
+
+
+def _interrupt(*_):
+    raise KeyboardInterrupt
+
+
+def _nothing(*_):
+    pass
+
+
+def _endless(*_):
     import time
 
     time.sleep(1000)

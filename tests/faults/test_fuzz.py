@@ -4,6 +4,7 @@ import io
 import json
 import tomllib
 import warnings
+from datetime import date
 from functools import partial
 
 import networkx as nx
@@ -22,15 +23,19 @@ from small_graphs import tree
 
 def files():
     """A small valid file of every format."""
-    dense, packed, table = io.BytesIO(), io.BytesIO(), io.BytesIO()
+    dense, packed, table, nodes = (io.BytesIO() for _ in range(4))
     np.save(dense, np.eye(4))
     sparse.save_npz(packed, sparse.eye_array(4, format="csr"))
     pl.DataFrame({"source": [0, 1, 2], "target": [1, 2, 3]}).write_parquet(table)
+    columns = {"id": [0, 1, 2, 3], "a": [0.5, None, 2.0, 1.0], "b": ["x", None, "y", "x"],
+               "c": [date(2020, 1, 1)] * 4, "d": [True, False, None, True]}  # fmt: skip
+    pl.DataFrame(columns).write_parquet(nodes, compression="uncompressed")
     network = nx.path_graph(4)
     return {
         "x.npy": dense.getvalue(),
         "x.npz": packed.getvalue(),
         "edges.parquet": table.getvalue(),
+        "x.parquet": nodes.getvalue(),
         "edges.csv": b"source,target,weight\n0,1,0.5\n1,2,1\n2,3,2e0\n",
         "edges.tsv": b"a\tb\nb\tc\nc\td\n",
         "g.graphml": "\n".join(nx.generate_graphml(network)).encode(),
@@ -81,7 +86,7 @@ def read_one(folder, item):
 
 @pytest.mark.parametrize("name", FILES)
 def test_damaged_graph_files(name, children, tally, tmp_path):
-    count = tally(f"fuzz: {name}", short=20, full=400)
+    count = tally(f"fuzz: {name}", short=20, full=2000 if "parquet" in name else 400)
     items = [(name, mutated(FILES[name], draw)) for _, draw in count]
     try_all(children, tmp_path / "work", count, partial(read_one, tmp_path / "work"), items)
 

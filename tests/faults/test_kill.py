@@ -5,13 +5,18 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
 import pytest
 
-from fault_children import COMMANDS, SEARCH, contents, later, left_alive, run
+from fault_children import COMMANDS, SEARCH, contents, later, left_alive, run, try_all
+from hgcn.commands._interruption import interruptible
+from hgcn.config import Config
+from hgcn.training.problem import Problem, choose
+from small_graphs import tree
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -54,10 +59,31 @@ def test_terminated_at_any_moment(name, case, tally):
         shutil.rmtree(folder)
 
 
+def build_until_terminated(seconds):
+    """Build networks until SIGTERM comes, after so many seconds; then one more, which is whole."""
+    graph = tree(30)
+    problem = Problem(graph, choose(graph, Config(task="link", dim=2)))
+    problem.predictor()
+    sender = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGTERM))
+    with pytest.raises(KeyboardInterrupt), interruptible():
+        sender.start()
+        while True:
+            problem.predictor()
+    assert {weight.device.type for weight in problem.predictor().parameters()} == {"cpu"}
+
+
+def test_terminated_while_networks_are_built(children, tally, tmp_path):
+    """Their shapes are counted on a device of torch that has no memory, which must not stay."""
+    count = tally("SIGTERM while building", short=10, full=500)
+    moments = [draw.uniform(0.0, 0.02) for _, draw in count]
+    try_all(children, tmp_path / "work", count, build_until_terminated, moments)
+
+
 @pytest.mark.parametrize("signum", [signal.SIGKILL, signal.SIGTERM], ids=["kill -9", "SIGTERM"])
 def test_processes_of_a_search_end_with_it(signum, start, tally, tmp_path):
     words = [sys.executable, "-m", "hgcn", *SEARCH, "--processes", "2", "--trials", "1000"]
     count = tally(f"orphans of a search, {signum.name}", short=1, full=3)
+    slowest = 0.0
     for number, draw in count:
         folder = tmp_path / f"try{number}"
         shutil.copytree(start, folder)
@@ -74,7 +100,10 @@ def test_processes_of_a_search_end_with_it(signum, start, tally, tmp_path):
         time.sleep(draw.uniform(0.0, 1.0))
         with count.attempt(f"try {number}"):
             os.kill(process.pid, signum)
-            process.wait(60)
+            begin = time.monotonic()
+            process.wait(20)
+            slowest = max(slowest, time.monotonic() - begin)
+            count.note = f"ended within {slowest:.1f} s"
             left = left_alive(process.pid)
             for pid in left:
                 os.kill(pid, signal.SIGKILL)

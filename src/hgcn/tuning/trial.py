@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Iterator
-from concurrent.futures import as_completed
+from concurrent.futures import as_completed, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import Any
@@ -19,6 +19,9 @@ from hgcn.errors import DivergenceError, RunError
 from hgcn.training.loop import Progress, train
 from hgcn.training.problem import Problem, choose
 from hgcn.tuning.study import Plan, count_finished, give_up, values_of
+
+STOP_SECONDS = 2.0
+"""How long trials in other processes may take to stop before they are killed."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +168,8 @@ def _in_processes(
             ) from error
         finally:
             stop.set()
-            pool.shutdown(cancel_futures=True)
+            # Trials stop after an epoch and say so; a process that still starts says nothing.
+            wait([future for future in futures if future.running()], timeout=STOP_SECONDS)
 
 
 _worker: Worker | None = None

@@ -18,13 +18,18 @@ from typing import Any
 import networkx as nx
 import numpy as np
 import polars as pl
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from polars.testing import assert_frame_equal
 from scipy import sparse
 
 import hgcn
 from hgcn.data import read
 from hgcn.data.reading import bounds, lines
+from hgcn.data.reading.parquet import read_parquet
 from hgcn.errors import DataError, HGCNError
+from hgcn.files import write_table
 
 EDGES = "source,target\n0,1\n1,2\n"
 SECONDS = 15
@@ -86,6 +91,23 @@ def parquet_bomb(path: Path) -> None:
     pl.DataFrame({"source": zeros, "target": zeros}).write_parquet(path)
 
 
+def endless_run(path: Path) -> None:
+    """Say that a value is there 2^61 times, where whether it is there is stored for each row."""
+    ids = [number if number % 2 else None for number in range(200)]
+    pl.DataFrame({"source": ids, "target": ids}).write_parquet(path, compression="uncompressed")
+    content, levels = path.read_bytes(), b"\xaa" * 20
+    at = content.index(levels)
+    run = b"\xfe" + b"\xff" * 7 + b"\x7f\x01"
+    path.write_bytes(content[: at - 2] + run + content[at - 2 + len(run) :])
+
+
+def repeated_text(path: Path) -> None:
+    """A text of a million letters, stored once, in a million rows."""
+    ids = pa.DictionaryArray.from_arrays(np.zeros(1_000_000, "int32"), ["x" * 1_000_000])
+    table = pa.table({"source": ids, "target": ids})
+    pq.write_table(table, path, store_schema=False, dictionary_pagesize_limit=1 << 22)
+
+
 NODES = 20_000
 ENTITIES = "".join(f'<!ENTITY e{i + 1} "{f"&e{i};" * 10}">' for i in range(12))
 MATRIX = {"data": saved(np.ones(1)), "row": saved(np.zeros(1, int)), "col": saved(np.zeros(1, int))}
@@ -121,6 +143,8 @@ BOMBS: dict[str, tuple[str, Callable[[Path], Any], str]] = {
     ),
     "gzip that grows": ("edges.csv.gz", packed_bomb, "at most 1,073,741,824 bytes"),
     "Parquet that grows": ("e.parquet", parquet_bomb, "at most 1,073,741,824 bytes"),
+    "Parquet, endless run": ("e.parquet", endless_run, "Parquet"),
+    "Parquet, repeated text": ("e.parquet", repeated_text, "at most 1,073,741,824 bytes"),
     "Parquet of nothing": ("e.parquet", text(b"PAR1" + b"\xff" * 8 + b"PAR1"), "Parquet"),
     "Parquet, long footer": ("e.parquet", text(b"PAR1\xff\xff\xff\x7fPAR1"), "Parquet"),
     "array that grows": ("x.npz", text(claim(npz(x=saved(np.eye(3))), 0xF0000000)), "1 GiB"),
@@ -440,6 +464,52 @@ def test_flipped_bytes_are_an_error_or_numbers(ending: str, tmp_path: Path) -> N
         except HGCNError as error:
             refused += str(path) in str(error)
     assert refused > 20
+
+
+def test_damage_to_a_parquet_file_with_checksums_never_changes_its_values(tmp_path: Path) -> None:
+    path, random = tmp_path / "e.parquet", np.random.default_rng(0)
+    table = pl.DataFrame({"source": random.integers(9, size=99), "target": ["a", "b", "c"] * 33})
+    write_table(path, table)
+    whole = path.read_bytes()
+    assert_frame_equal(read_parquet(path), table)
+    pages = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    refused = 0
+    for at in random.integers(4, pages, size=200):
+        damaged = bytearray(whole)
+        damaged[at] ^= 1 << random.integers(8)
+        path.write_bytes(damaged)
+        try:
+            assert_frame_equal(read_parquet(path), table)
+        except DataError as error:
+            refused += str(path) in str(error)
+    assert refused > 150
+
+
+# What is in a Parquet file is what polars would read, whoever wrote it.
+
+VALUES: dict[str, Any] = {
+    "Int8": pl.Series([1, None, -3], dtype=pl.Int8),
+    "UInt64": pl.Series([1, None, 2**64 - 1], dtype=pl.UInt64),
+    "Float32": pl.Series([0.1, None, np.inf], dtype=pl.Float32),
+    "String": pl.Series(["", None, "ü"]),
+    "Boolean": pl.Series([True, None, False]),
+    "Date": pl.Series([1, None, 20_000]).cast(pl.Date),
+    "Datetime": pl.Series([1, None, 10**15]).cast(pl.Datetime("us", "UTC")),
+    "Duration": pl.Series([1, None, 3]).cast(pl.Duration("ms")),
+    "Time": pl.Series([1, None, 3]).cast(pl.Time),
+    "Categorical": pl.Series(["a", None, "b"], dtype=pl.Categorical),
+    "Null": pl.Series([None, None, None]),
+}
+
+
+@pytest.mark.parametrize("writer", ["polars", "pyarrow"])
+def test_parquet_keeps_names_types_and_missing_values(writer: str, tmp_path: Path) -> None:
+    path, table = tmp_path / "t.parquet", pl.DataFrame({f"a.{k}": v for k, v in VALUES.items()})
+    if writer == "polars":
+        table.write_parquet(path, row_group_size=2)
+    else:
+        pq.write_table(table.to_arrow(), path, row_group_size=2, data_page_version="2.0")
+    assert_frame_equal(read_parquet(path), pl.read_parquet(path))
 
 
 # Standard input.

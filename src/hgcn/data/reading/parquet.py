@@ -6,6 +6,7 @@ polars ends the process if damage makes it ask for more memory than there is.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,7 +18,11 @@ from hgcn.errors import DataError
 if TYPE_CHECKING:
     import polars as pl
 
-BATCH = 1 << 18
+# Read when pyarrow starts. Its own memory pool begins with a gigabyte of addresses, which is more
+# than a process with a limit may have left.
+os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
+
+BATCH = 1 << 16
 """Rows that are read at a time."""
 HINT = "Give features as an .npz file, or leave columns out."
 
@@ -71,8 +76,7 @@ class ParquetRows:
                 raise ValueError("two of its columns have the same name")
             self.schema = pl.Schema({name: _type(schema.field(name)) for name in schema.names})
             self.known = [name for name, dtype in self.schema.items() if not _is_opaque(dtype)]
-            texts = (pl.String, pl.Categorical)
-            _check_texts(path, [name for name in self.known if self.schema[name] in texts])
+            _check_texts(path, [name for name in self.known if self.schema[name] == pl.String])
             about = file.metadata
             groups = [about.row_group(at).num_rows for at in range(about.num_row_groups)]
             self._spans = list(_spans(groups, rows))
