@@ -203,14 +203,12 @@ def test_a_finished_run_is_never_overwritten(finished, tmp_path):
 def test_a_full_disk_leaves_an_unfinished_folder(tmp_path, monkeypatch):
     run = quick_run()
 
-    def full(path, content):
-        if path.name == "embeddings.parquet":
-            raise RunError("No space left on device.")
-        write(path, content)
+    def full(path, blocks):
+        assert path.name == "embeddings.parquet"
+        raise RunError("No space left on device.")
 
-    write = files.write_bytes
     with monkeypatch.context() as patch:
-        patch.setattr(files, "write_bytes", full)
+        patch.setattr(files, "write_blocks", full)
         with pytest.raises(RunError, match="No space left"):
             run.save(tmp_path / "run")
     with pytest.raises(RunError, match=r"got no environment\.json"):

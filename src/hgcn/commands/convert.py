@@ -16,9 +16,9 @@ EXAMPLES = """\
 examples:
   hgcn convert edges.parquet -o graph/
   hgcn convert edges.csv -o graph/ --features nodes.parquet --labels kind
-  hgcn convert cora -o graph/             a data set
-  hgcn train graph/                       maps the arrays: nothing is read or copied
-  hgcn convert --check graph/             compare all arrays with their checksums
+  hgcn convert cora -o graph/       a data set
+  hgcn train graph/                 maps the arrays: nothing is copied
+  hgcn convert --check graph/       compare all arrays with their checksums
 
 Edge lists and tables in CSV and Parquet may be larger than memory. After an
 interruption, the same command goes on where it stopped.

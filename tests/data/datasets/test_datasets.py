@@ -199,7 +199,10 @@ def test_the_documentation_has_the_same_table() -> None:
     text = (Path(__file__).parents[3] / "docs" / "datasets.md").read_text(encoding="utf-8")
     for entry in DATASETS.values():
         if entry.name in OGB:  # how many edges are left when they are clean was not counted
-            cells = [f"`{entry.name}`", *(f"{n:,}" for n in (entry.nodes, entry.features, entry.classes))]
+            cells = [
+                f"`{entry.name}`",
+                *(f"{n:,}" for n in (entry.nodes, entry.features, entry.classes)),
+            ]
             assert f"| {' | '.join(cells)} | {', '.join(entry.tasks)} | {entry.licence} |" in text
             continue
         counts = entry.nodes, entry.edges, entry.features, entry.classes, entry.graphs

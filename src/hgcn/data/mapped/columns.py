@@ -83,7 +83,7 @@ class MappedColumns(StoredColumns):
 
 
 def _texts(content: NDArray[Any], ends: NDArray[Any], at: np.ndarray | slice) -> list[str]:
-    rows = np.arange(len(ends))[at]
+    rows = np.arange(*at.indices(len(ends))) if isinstance(at, slice) else at
     last = ends[rows]
     first = np.where(rows > 0, ends[np.maximum(rows - 1, 0)], 0)
     spans = zip(first.tolist(), last.tolist(), strict=True)

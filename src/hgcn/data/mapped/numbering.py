@@ -178,8 +178,9 @@ class _Seen:
         for column, length in zip(ends, self.lengths, strict=True):
             if column.dtype == pl.String:
                 length.add(column, start)
-        self.points = self.points or any(map(has_points, ends))
         self.whole = self.whole and all(as_whole(column) is not None for column in ends)
+        if self.whole and not self.points:  # else points mean nothing
+            self.points = any(map(has_points, ends))
         if self.plain:
             ids = tidy(_joined(*ends), self.edges.location(block))
             self.plain = ids.dtype == pl.Int64
