@@ -24,7 +24,7 @@ from typing import Any, TypeVar
 import numba
 import torch
 from numba.core import caching, event
-from numba.core.runtime import rtsys
+from numba.core.runtime.nrt import rtsys
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -47,11 +47,11 @@ def compiled(*, inside: bool = False, **options: Any) -> Callable[[Function], Fu
         ... def half(x: float) -> float:
         ...     return x / 2
     """
+    options |= {"no_cfunc_wrapper": True, "no_cpython_wrapper": inside}
 
     def decorate(function: Function) -> Function:
         _changed_since_import(Path(function.__code__.co_filename))
-        wrappers = {"no_cfunc_wrapper": True, "no_cpython_wrapper": inside}
-        dispatcher: Any = numba.njit(**wrappers, **options)(function)
+        dispatcher: Any = numba.njit(**options)(function)
         if hasattr(dispatcher, "_cache"):  # it has none with NUMBA_DISABLE_JIT
             dispatcher._cache = _PackageCache(function)
         result: Function = dispatcher
@@ -205,7 +205,7 @@ class _StampedCache(caching.FunctionCache):
         # Numba would first load all that it could compile code from, which takes a second. Finished
         # code needs no more than the runtime that owns its arrays.
         rtsys.initialize(target_context)
-        with self._guard_against_spurious_io_errors():  # type: ignore[no-untyped-call]
+        with self._guard_against_spurious_io_errors():
             return self._load_overload(sig, target_context)  # type: ignore[no-untyped-call]
 
 

@@ -17,7 +17,7 @@ two, then the counts of the model itself, which alone decide.
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -50,7 +50,7 @@ QUANTUM = 2.0**-30
 EXACT = 1e-12
 """By how much logits may differ, relatively, that were found by sums in another order."""
 
-APART = np.int64(0)
+APART: Any = np.int64(0)
 """The bucket of pairs without common neighbours; a plain 0 would be compiled for by itself."""
 
 Bar = tuple[float, int, int]

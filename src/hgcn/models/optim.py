@@ -72,10 +72,7 @@ class Adam(Optimizer):
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> Any:
         """Change the parameters that have a gradient."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+        loss = _loss(closure)
         for group in self.param_groups:
             parameters = [p for p in group["params"] if p.grad is not None]
             if parameters:
@@ -115,6 +112,14 @@ class Adam(Optimizer):
         return [parameter for group in self.param_groups for parameter in group["params"]]
 
 
+def _loss(closure: Callable[[], float] | None) -> Any:
+    """What the closure returns, called with gradients."""
+    if closure is None:
+        return None
+    with torch.enable_grad():
+        return closure()
+
+
 @final
 class CombinedOptimizer(Optimizer):
     """Optimisers of disjoint parameters, stepped together.
@@ -132,10 +137,7 @@ class CombinedOptimizer(Optimizer):
 
     def step(self, closure: Callable[[], float] | None = None) -> Any:
         """Step each optimiser; the closure is called once."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
+        loss = _loss(closure)
         for one in self.optimizers:
             one.step()
         return loss

@@ -27,15 +27,9 @@ from hgcn.kernels.rows import Doubles, Floats
 
 @compiled(error_model="numpy", nogil=True)
 def local_forward(
-    first_chunk: int,
-    last_chunk: int,
-    targets: Points,
-    sources: Points,
-    edges: WeightedEdges,
-    root: float,
-    step: Doubles,
-    out: Floats,
-) -> None:
+    first_chunk: int, last_chunk: int, targets: Points, sources: Points, edges: WeightedEdges,
+    root: float, step: Doubles, out: Floats,
+) -> None:  # fmt: skip
     """The aggregation at the targets of their neighbours among the sources.
 
     ``step`` gets the sum of local logarithms of each row times ``root``, for the backward pass.

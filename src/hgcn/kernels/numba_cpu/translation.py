@@ -19,14 +19,9 @@ from hgcn.kernels.rows import Doubles, Floats, Ints
 
 @compiled(error_model="numpy", nogil=True)
 def translate_forward(
-    first_chunk: int,
-    last_chunk: int,
-    v: Floats,
-    bias: Floats,
-    root: float,
-    bounds: Ints,
+    first_chunk: int, last_chunk: int, v: Floats, bias: Floats, root: float, bounds: Ints,
     out: Floats,
-) -> None:
+) -> None:  # fmt: skip
     """out_i = translate(v_i, bias_i); a ``bias`` of one row is the same for all."""
     shared = len(bias) == 1
     for chunk in range(first_chunk, last_chunk):
