@@ -315,15 +315,15 @@ def _shuffled(count: int, config: Config, generator: torch.Generator) -> list[Te
     return [order[low:high] for low, high in itertools.pairwise(bounds)]
 
 
-def disagreement(logits: Tensor, n: int) -> Tensor:
+def disagreement(logits: Tensor, n: int | None = None) -> Tensor:
     """Mean squared distance of predictions from their sharpened mean, given logits [views, n, k].
 
-    The mean is a fixed target: no gradient flows into it. The logits may be those of some of the n
-    nodes.
+    The mean is a fixed target: no gradient flows into it. If these are some of n nodes, it is their
+    part of the mean.
     """
     predicted = logits.softmax(-1)
     aim = (predicted.detach().mean(0).log() / TEMPERATURE).softmax(-1)
-    return (predicted - aim).square().sum() / (len(logits) * n)
+    return (predicted - aim).square().sum() / (len(logits) * (n or logits.shape[1]))
 
 
 def _classes_of(graph: Graph) -> Tensor:
