@@ -1,4 +1,4 @@
-"""Runs in mini-batches: repeatable, resumed, evaluated layer by layer; chosen where memory is short."""
+"""Runs in mini-batches: repeatable, resumed, evaluated layer by layer; chosen for memory."""
 
 import threading
 from pathlib import Path
@@ -87,7 +87,7 @@ def test_blocks_cover_all_nodes_and_are_small(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_scores_are_those_of_all_neighbours() -> None:
-    """Validation does not sample: weights that never move are scored as a full batch scores them."""
+    """Validation does not sample: weights that never move are scored as in a full batch."""
     frozen = {"lr": 1e-30, "epochs": 2, "eval_every": 1, "dtype": "float64"}
     full = quick_run("link", **{**frozen, "batch_size": 0})
     batch = quick_run("link", **{**frozen, "batch_size": 16, "fanout": "1,1"})
@@ -164,7 +164,5 @@ def test_weights_and_replacement() -> None:
     graph = tree()
     weight = torch.rand(graph.edge_index.shape[1] // 2)
     weighted = graph.replace(edge_weight=torch.cat((weight, weight)) + 0.1)
-    run = fit(
-        weighted, task="link", **QUICK, **BATCHES, sampling="weight", replacement=True
-    )
+    run = fit(weighted, task="link", **QUICK, **BATCHES, sampling="weight", replacement=True)
     assert run.metrics["epochs"] == 6

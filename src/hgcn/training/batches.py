@@ -96,7 +96,9 @@ def settle_batches(graph: Graph, config: Config, *, batched: bool) -> Config:
     fanouts = (*given, *given[-1:] * layers)[:layers]
     chosen = config.replace(batch_size=size, fanout=",".join(map(str, fanouts)))
     if config.batch_size is None and not config.fanout:
-        need, free = (f"{count / 1e9:.3g} GB" for count in (full_batch_bytes(graph, config), free_memory()))
+        need, free = (
+            f"{count / 1e9:.3g} GB" for count in (full_batch_bytes(graph, config), free_memory())
+        )
         logging.getLogger("hgcn").warning(
             "hgcn: a full batch would not fit into memory (about %s, free are %s). Training in "
             "mini-batches: --batch-size %d --fanout %s",
