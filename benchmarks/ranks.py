@@ -55,7 +55,7 @@ def work(task: str, batch: int, steps: int) -> None:
     @together
     def measured() -> dict[str, float]:
         config = Config(
-            task=task, batch_size=batch, fanout="10,5", workers=0, dim=32, seed=1, epochs=3,
+            task=task, batch_size=batch, fanout="10,5", workers=0, dim=32, lr=1e-3, epochs=3,
             structure=None if task == "node" else False, val_share=0.05, test_share=0.05,
         )  # fmt: skip
         problem = Problem(graph, choose(graph, config))

@@ -168,6 +168,15 @@ def job_name() -> str:
     return f"job-{os.getppid()}" if name in ("", "none") else name
 
 
+def own_device(name: str) -> str:
+    """The device that this rank computes on: of several ranks on "cuda" each has its own GPU.
+
+    torch knows the GPU of a process only in the thread that chose it, so it is named.
+    """
+    several = current().world > 1 and name == "cuda"
+    return f"cuda:{os.environ.get('LOCAL_RANK', '0')}" if several else name
+
+
 def refuse_several(what: str) -> None:
     """Refuse what ranks cannot do together."""
     if started().world > 1:

@@ -12,9 +12,10 @@ import pytest
 import torch
 
 import rank_children
+from hgcn import ranks
 from hgcn.errors import ConfigError
 from hgcn.inference.layerwise import _shares
-from hgcn.ranks import Ranks, job_name, started
+from hgcn.ranks import Ranks, job_name, own_device, started
 from hgcn.runs.folder import load_run
 from hgcn.sampling import Adjacency, NeighbourSampler
 
@@ -152,6 +153,16 @@ def test_a_wrong_environment_is_refused(rank, world, monkeypatch):
     monkeypatch.setenv("WORLD_SIZE", world)
     with pytest.raises(ConfigError, match="as torchrun sets them"):
         started()
+
+
+def test_every_rank_has_a_gpu_of_its_own(monkeypatch):
+    monkeypatch.setenv("LOCAL_RANK", "3")
+    assert own_device("cuda") == "cuda"
+    monkeypatch.setattr(ranks, "_joined", [Ranks(7, 8)])
+    assert [own_device(name) for name in ("cuda", "cuda:1", "cpu")] == ["cuda:3", "cuda:1", "cpu"]
+    assert ranks._own_device(4) == 3
+    with pytest.raises(ConfigError, match="a GPU for each rank of a machine, got 2"):
+        ranks._own_device(2)
 
 
 def test_a_job_keeps_its_name(monkeypatch):

@@ -6,6 +6,7 @@ of one block, however many edges the graph has.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
 import numpy as np
@@ -31,9 +32,7 @@ def last_layer(
     ranks: Ranks = ALONE,
 ) -> Tensor:
     """Embeddings of all nodes, on the device of the network; see :func:`each_layer`."""
-    z = x
-    for z in each_layer(encoder, x, rows, device, dtype, ranks):
-        pass
+    (z,) = deque(each_layer(encoder, x, rows, device, dtype, ranks), maxlen=1)
     return z.to(device)
 
 

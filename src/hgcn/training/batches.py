@@ -14,6 +14,7 @@ those of the batch, whatever the sizes of the shares.
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -141,6 +142,13 @@ def divide(size: int, count: int) -> list[int]:
         [0, 3, 6, 10]
     """
     return [size * k // count for k in range(count + 1)]
+
+
+def shuffled(count: int, config: Config, generator: torch.Generator) -> list[Tensor]:
+    """The numbers 0 to count - 1 in random order, divided into batches."""
+    order = torch.randperm(count, generator=generator)
+    bounds = divide(count, num_batches(count, config))
+    return [order[low:high] for low, high in itertools.pairwise(bounds)]
 
 
 def sampled(sample: Sample, x: Tensor, device: torch.device, dtype: torch.dtype) -> Sampled:

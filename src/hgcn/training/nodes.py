@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast, final
@@ -21,15 +20,7 @@ from hgcn.inference.trained import Trained
 from hgcn.models.predictor import Predictor
 from hgcn.names import PARTS
 from hgcn.ranks import current
-from hgcn.training.batches import (
-    Plan,
-    Sampled,
-    batch_seed,
-    divide,
-    num_batches,
-    sampled,
-    sampler_of,
-)
+from hgcn.training.batches import Plan, Sampled, batch_seed, sampled, sampler_of, shuffled
 from hgcn.training.link_batches import LinkBatch
 from hgcn.training.links import LinkTask
 from hgcn.training.metrics import NODE_SCORES, Score, node_metrics
@@ -213,8 +204,8 @@ class NodeTask(Task):
         if warm and links is not None:
             return Plan(links.count, lambda number: NodeBatch(None, 0.0, links.make(number)))
         seen = cast(Input, part.seen)
-        labelled = _shuffled(len(part.nodes), config, generator)
-        others = _shuffled(len(seen.x) if config.consistency else 0, config, generator)
+        labelled = shuffled(len(part.nodes), config, generator)
+        others = shuffled(len(seen.x) if config.consistency else 0, config, generator)
         sampler = sampler_of(config, self.predictor.encoder, seen.rows)
 
         ranks = current()
@@ -313,22 +304,15 @@ class NodeTask(Task):
         return class_blocks(trained, graph)
 
 
-def _shuffled(count: int, config: Config, generator: torch.Generator) -> list[Tensor]:
-    """The numbers 0 to count - 1 in random order, divided into batches."""
-    order = torch.randperm(count, generator=generator)
-    bounds = divide(count, num_batches(count, config))
-    return [order[low:high] for low, high in itertools.pairwise(bounds)]
-
-
-def disagreement(logits: Tensor, n: int) -> Tensor:
+def disagreement(logits: Tensor, n: int | None = None) -> Tensor:
     """Mean squared distance of predictions from their sharpened mean, given logits [views, n, k].
 
-    The mean is a fixed target: no gradient flows into it. The logits may be those of some of the n
-    nodes.
+    The mean is a fixed target: no gradient flows into it. If these are some of n nodes, it is their
+    part of the mean.
     """
     predicted = logits.softmax(-1)
     aim = (predicted.detach().mean(0).log() / TEMPERATURE).softmax(-1)
-    return (predicted - aim).square().sum() / (len(logits) * n)
+    return (predicted - aim).square().sum() / (len(logits) * (n or logits.shape[1]))
 
 
 def _classes_of(graph: Graph) -> Tensor:

@@ -16,6 +16,7 @@ from hgcn.inference.feature_map import FeatureMap
 from hgcn.models.predictor import MODEL_OPTIONS, Predictor, model_settings
 from hgcn.models.table import options_of
 from hgcn.names import TASKS
+from hgcn.ranks import own_device
 from hgcn.text import one_of
 from hgcn.training.batches import settle_batches
 from hgcn.training.interruption import held_signals
@@ -67,7 +68,7 @@ def build_network(
     # Torch may lose an exception between the two, and stay with shapes alone.
     with held_signals(), enough_memory(config):
         check_memory(copies * size * _count_weights(make), "the weights of the network", config)
-        return make().to(config.device)
+        return make().to(own_device(config.device))
 
 
 def _count_weights(make: Callable[[], Predictor]) -> int:
