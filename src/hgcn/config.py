@@ -216,9 +216,7 @@ class Config:
         "uniform", "draw neighbours evenly, or by edge weight", group="batches",
         choices=names.SAMPLINGS,
     )  # fmt: skip
-    replacement: bool = _setting(
-        False, "draw neighbours with replacement", group="batches"
-    )
+    replacement: bool = _setting(False, "draw neighbours with replacement", group="batches")
     workers: int = _setting(
         1, "threads that make mini-batches ahead of time; results do not depend on it",
         group="batches", low=0, high=64,

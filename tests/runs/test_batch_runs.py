@@ -1,12 +1,15 @@
-"""Runs in mini-batches: repeatable, resumed, evaluated layer by layer; chosen where memory is short."""
+"""Runs in mini-batches: repeatable, resumed, evaluated layer by layer; chosen for memory."""
 
+import signal
 import threading
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
+from hgcn.cli import main
 from hgcn.config import Config
 from hgcn.data import Graph
 from hgcn.errors import ConfigError
@@ -16,8 +19,10 @@ from hgcn.inference.trained import embedding_layers
 from hgcn.runs.fit import fit, resume
 from hgcn.runs.folder import load_run
 from hgcn.training import memory
+from hgcn.training.links import LinkTask
 from hgcn.training.problem import choose
-from small_graphs import QUICK, quick_run, tree
+from hgcn.tuning.search import search
+from small_graphs import QUICK, quick_run, tree, write_files
 
 BATCHES: dict[str, Any] = {"batch_size": 16, "fanout": "3,2"}
 
@@ -87,7 +92,7 @@ def test_blocks_cover_all_nodes_and_are_small(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_scores_are_those_of_all_neighbours() -> None:
-    """Validation does not sample: weights that never move are scored as a full batch scores them."""
+    """Validation does not sample: weights that never move are scored as in a full batch."""
     frozen = {"lr": 1e-30, "epochs": 2, "eval_every": 1, "dtype": "float64"}
     full = quick_run("link", **{**frozen, "batch_size": 0})
     batch = quick_run("link", **{**frozen, "batch_size": 16, "fanout": "1,1"})
@@ -164,7 +169,54 @@ def test_weights_and_replacement() -> None:
     graph = tree()
     weight = torch.rand(graph.edge_index.shape[1] // 2)
     weighted = graph.replace(edge_weight=torch.cat((weight, weight)) + 0.1)
-    run = fit(
-        weighted, task="link", **QUICK, **BATCHES, sampling="weight", replacement=True
-    )
+    run = fit(weighted, task="link", **QUICK, **BATCHES, sampling="weight", replacement=True)
     assert run.metrics["epochs"] == 6
+
+
+def test_an_interruption_in_the_middle_of_an_epoch_ends_the_threads(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    loss, steps = LinkTask.loss, []
+
+    def interrupted(task: LinkTask, batch: Any) -> torch.Tensor:
+        steps.append(batch)
+        if len(steps) == 3:
+            signal.raise_signal(signal.SIGINT)  # held until the step is complete
+        return loss(task, batch)
+
+    monkeypatch.setattr(LinkTask, "loss", interrupted)
+    before = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        quick_run("link", batch_size=2, fanout="2,2", workers=2, hidden_share=0.5)
+    assert len(steps) == 3
+    assert threading.active_count() == before
+
+
+def test_settings_are_chosen_and_searched_in_mini_batches(tmp_path: Path) -> None:
+    chosen = fit(tree(), task="link", auto=0.5, epochs=2, eval_every=1, batch_size=16)
+    assert chosen.config.batch_size == 16
+    assert len(chosen.config.fanouts) == chosen.config.layers
+    found = search(
+        tree(), task="link", trials=2, space={"layers": [1, 3]}, epochs=2, eval_every=1, **BATCHES
+    )
+    assert len(found.trials) == 2
+    assert found.trials["error"].is_null().all()
+
+
+def test_the_command_trains_evaluates_and_predicts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(import_module("hgcn.runs.fit"), "_draw", lambda run, folder: None)
+    write_files(tmp_path, tree())
+    flags = ["--features", "nodes.csv", "--labels", "side", "--task", "node", "--epochs", "4"]
+    batches = ["--batch-size", "16", "--fanout", "-1", "--workers", "2", "--eval-every", "2"]
+    assert main(["train", "edges.csv", *flags, *batches, "--out", "run", "--quiet"]) == 0
+    text = (tmp_path / "run" / "config.toml").read_text()
+    assert "batch_size = 16" in text
+    assert 'fanout = "-1,-1"' in text
+    for words in (["evaluate", "run"], ["embed", "run", "-o", "z.csv"], ["predict", "run"]):
+        assert main(words) == 0
+    capsys.readouterr()
+    assert main(["train", "edges.csv", "--fanout", "many"]) == 2
+    assert "like '15,10', got 'many'" in capsys.readouterr().err

@@ -1,9 +1,7 @@
 """The sampler draws what it says: whole neighbourhoods, fair draws, hidden edges, repeatable."""
 
 import threading
-from collections import Counter
 
-import numpy as np
 import pytest
 import torch
 from torch import Tensor
@@ -63,50 +61,46 @@ def test_blocks_are_nested_and_end_at_the_batch() -> None:
     torch.testing.assert_close(drawn, degree.clamp_max(3))
 
 
+def stars(count: int, leaves: int) -> Tensor:
+    """Edges from each of some leaves to each of the nodes before them."""
+    centre = torch.arange(count).repeat_interleave(leaves)
+    return torch.stack((count + torch.arange(leaves).repeat(count), centre))
+
+
 @pytest.mark.parametrize(("size", "fanout"), [(40, 3), (12, 10), (5, 4)])
 def test_every_set_of_neighbours_is_as_likely(size: int, fanout: int) -> None:
     """Both ways to draw without replacement: few of many, and most of a few."""
-    sampler = NeighbourSampler(Adjacency.of(star(size), None, size + 1), [fanout])
     tries = 4000
-    count: Counter[int] = Counter()
-    pairs: Counter[tuple[int, int]] = Counter()
-    for seed in range(tries):
-        sample = sampler.sample(torch.tensor([0]), seed=seed_of(seed))
-        drawn = sorted(sample.nodes[1:].tolist())
-        assert len(set(drawn)) == fanout
-        assert sample.stands is not None
-        torch.testing.assert_close(sample.stands, torch.full((fanout,), size / fanout).double())
-        count.update(drawn)
-        pairs.update((a, b) for a in drawn for b in drawn if a < b)
-    share = fanout / size
-    deviation = np.sqrt(tries * share * (1 - share))
-    assert all(abs(count[k] - tries * share) < 5 * deviation for k in range(1, size + 1))
-    share *= (fanout - 1) / (size - 1)
-    deviation = np.sqrt(tries * share * (1 - share))
-    wanted = [(a, b) for a in range(1, size + 1) for b in range(a + 1, size + 1)]
-    assert all(abs(pairs[pair] - tries * share) < 6 * deviation for pair in wanted)
+    rows = Adjacency.of(stars(tries, size), None, tries + size)
+    sample = NeighbourSampler(rows, [fanout]).sample(torch.arange(tries), seed=0)
+    assert sample.stands is not None
+    torch.testing.assert_close(sample.stands, torch.full_like(sample.stands, size / fanout))
+    drawn = (sample.nodes[sample.edge_index[0]] - tries).reshape(tries, fanout)
+    chosen = torch.zeros(tries, size, dtype=torch.float64).scatter(1, drawn, 1.0)
+    assert bool((chosen.sum(1) == fanout).all())  # nobody twice
+    both = chosen.T @ chosen  # how often each was drawn, and each two of them
+    share = torch.full((size, size), fanout * (fanout - 1) / (size * (size - 1)))
+    share.fill_diagonal_(fanout / size)
+    deviation = (tries * share * (1 - share)).sqrt()
+    assert bool(((both - tries * share).abs() < 6 * deviation).all())
 
 
 @pytest.mark.parametrize("by_weight", [False, True])
 @pytest.mark.parametrize("replace", [False, True])
 def test_a_sum_over_draws_has_the_expectation_of_the_whole(by_weight: bool, replace: bool) -> None:
-    size, tries = 7, 8000
-    weight = torch.tensor([0.1, 5.0, 1.0, 0.0, 2.0, 0.5, 1.0])
-    adjacency = Adjacency.of(star(size), weight, size + 1)
-    sampler = NeighbourSampler(adjacency, [3], by_weight=by_weight, replace=replace)
-    sums = torch.zeros(size, dtype=torch.float64)
-    squares = torch.zeros(size, dtype=torch.float64)
-    for seed in range(tries):
-        sample = sampler.sample(torch.tensor([0]), seed=seed_of(seed))
-        assert sample.edges.shape == (3,)
-        (block,) = sample.blocks()
-        assert block.weight is not None
-        one = torch.zeros(size, dtype=torch.float64).index_add(0, sample.edges, block.weight)
-        sums += one
-        squares += one.square()
-    mean = sums / tries
-    error = ((squares / tries - mean.square()).clamp_min(0) / tries).sqrt()
-    assert bool(((mean - weight.double()).abs() <= 5 * error + 1e-9).all()), (mean, weight)
+    tries, weight = 8000, torch.tensor([0.1, 5.0, 1.0, 0.0, 2.0, 0.5, 1.0]).double()
+    size = len(weight)
+    rows = Adjacency.of(stars(tries, size), weight.repeat(tries), tries + size)
+    sampler = NeighbourSampler(rows, [3], by_weight=by_weight, replace=replace)
+    sample = sampler.sample(torch.arange(tries), seed=1)
+    (block,) = sample.blocks()
+    assert block.weight is not None
+    assert torch.equal(torch.bincount(block.edge_index[1]), torch.full((tries,), 3))
+    leaf = sample.nodes[sample.edge_index[0]] - tries
+    found = torch.zeros(tries * size, dtype=torch.float64)
+    found = found.index_add(0, sample.edge_index[1] * size + leaf, block.weight)
+    error, mean = torch.std_mean(found.reshape(tries, size), dim=0)
+    assert bool(((mean - weight).abs() <= 5 * error / tries**0.5 + 1e-9).all()), (mean, weight)
 
 
 def test_by_weight_prefers_heavy_edges_and_takes_all_if_there_are_few() -> None:
@@ -123,9 +117,9 @@ def test_by_weight_prefers_heavy_edges_and_takes_all_if_there_are_few() -> None:
 def test_a_sample_depends_on_its_seed_alone() -> None:
     edges = random_edges(500, 5000)
     adjacency = Adjacency.of(edges, torch.rand(5000), 500)
+    seeds = [torch.arange(k, k + 20) for k in range(8)]
     for options in ({}, {"replace": True}, {"by_weight": True}):
         sampler = NeighbourSampler(adjacency, [4, 3], **options)
-        seeds = [torch.arange(k, k + 20) for k in range(8)]
 
         def make(k: int, sampler: NeighbourSampler = sampler) -> Sample:
             return sampler.sample(seeds[k], seed=seed_of(0, k))
@@ -204,10 +198,9 @@ def test_an_error_in_a_worker_comes_out_at_its_turn_and_threads_end() -> None:
         return k
 
     before = threading.active_count()
-    found = []
+    found: list[int] = []
     with pytest.raises(GraphError, match="got three"):
-        for k in prefetched(make, range(100), workers=2):
-            found.append(k)
+        found.extend(prefetched(make, range(100), workers=2))
     assert found == [0, 1, 2]
     assert threading.active_count() == before
 
@@ -215,7 +208,7 @@ def test_an_error_in_a_worker_comes_out_at_its_turn_and_threads_end() -> None:
 def test_leaving_early_ends_the_threads_and_makes_no_more() -> None:
     made = []
     before = threading.active_count()
-    batches = prefetched(lambda k: made.append(k), range(1000), workers=1)
+    batches = prefetched(made.append, range(1000), workers=1)
     next(batches)
     batches.close()  # type: ignore[attr-defined]
     assert threading.active_count() == before

@@ -39,7 +39,9 @@ def task_of(graph: Graph, **settings: object) -> Task:
     with torch.no_grad():  # zero biases and a zero term would hide mistakes
         generator = torch.Generator().manual_seed(7)
         for weight in predictor.parameters():
-            weight += 0.1 * torch.randn(weight.shape, generator=generator, dtype=weight.dtype)
+            weight.add_(
+                torch.randn(weight.shape, generator=generator, dtype=weight.dtype), alpha=0.1
+            )
     return problem.task(predictor)
 
 

@@ -33,6 +33,7 @@ examples:
   hgcn train edges.csv --features nodes.csv --labels kind
   hgcn train disease --model gcn --dim 2 --out runs/flat
   hgcn train --config runs/flat/config.toml --seed 1
+  hgcn train edges.csv --batch-size 1024 --fanout 15,10   in mini-batches
   hgcn train --resume runs/flat           go on after an interruption
 
 Ctrl-C ends training as patience would: the best weights so far are kept. The

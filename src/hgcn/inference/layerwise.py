@@ -6,6 +6,7 @@ of one block, however many edges the graph has.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator
 
 import numpy as np
@@ -24,9 +25,7 @@ def last_layer(
     encoder: Encoder, x: Tensor, rows: Adjacency, device: torch.device, dtype: torch.dtype
 ) -> Tensor:
     """Embeddings of all nodes, on the device of the network; see :func:`each_layer`."""
-    z = x
-    for z in each_layer(encoder, x, rows, device, dtype):
-        pass
+    (z,) = deque(each_layer(encoder, x, rows, device, dtype), maxlen=1)
     return z.to(device)
 
 

@@ -100,6 +100,7 @@ class HGCN(Encoder):
         )
 
     def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
+        """See :class:`~hgcn.models.Encoder`."""
         conv = self.convs[number]
         return cast(Tensor, conv(x, block.edge_index, block.weight, size=block.size))
 
@@ -168,6 +169,7 @@ class HNN(Encoder):
         self.acts = activations(layers, act, last_act)
 
     def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
+        """See :class:`~hgcn.models.Encoder`."""
         return cast(Tensor, self.acts[number](self.linears[number](x)))
 
     @property

@@ -93,6 +93,7 @@ class MLP(Encoder):
         self.acts = activations(layers, act, last_act)
 
     def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
+        """See :class:`~hgcn.models.Encoder`."""
         return cast(Tensor, self.acts[number](self.linears[number](x)))
 
 

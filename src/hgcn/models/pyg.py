@@ -63,6 +63,8 @@ class _Stack(Encoder):
         return graph.weights(block.stands, dtype)
 
     def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
+        """See :class:`~hgcn.models.Encoder`."""
+
         def make() -> tuple[Neighbourhoods, Tensor]:
             graph = block.neighbourhoods(add_self_loops=self.add_self_loops)
             return graph, self._weights(graph, block, x.dtype)
@@ -253,6 +255,7 @@ class SGC(Encoder):
         self.conv = require("torch_geometric.nn", model="SGC").SGConv(in_channels, dim, K=layers)
 
     def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
+        """See :class:`~hgcn.models.Encoder`."""
         linear = self.conv.lin
         if number == 0:  # As in SAGE, the product is taken first, though SGConv would take it last.
             x = product(x, linear.weight, dropout=self.dropout if self.training else 0.0)

@@ -144,7 +144,9 @@ class _Degrees:
         leaving, coming = torch.stack((way & 1, way >> 1)), torch.stack((way >> 1, way & 1))
         logs = [
             (count[pairs] - between.double()).log1p()
-            for count, between in zip(self.counts, (torch.stack((own, own)), leaving, coming), strict=True)
+            for count, between in zip(
+                self.counts, (torch.stack((own, own)), leaving, coming), strict=True
+            )
         ]
         return logs[0], (logs[1], logs[2])
 

@@ -65,7 +65,7 @@ class Block:
 
     def to(self, device: torch.device, dtype: torch.dtype) -> Block:
         """The same on a device; weights as ``dtype``."""
-        moved = {
+        moved: dict[str, Any] = {
             name: value if value is None else value.to(device=device, dtype=dtype)
             for name in ("edge_weight", "stands", "totals")
             for value in [getattr(self, name)]

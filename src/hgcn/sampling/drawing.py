@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,6 +12,8 @@ from hgcn.kernels.rows import Doubles, Ints
 
 Words = NDArray[np.uint64]
 Places = NDArray[np.int32]
+How = tuple[int, bool, bool]
+"""Fan-out, whether edges are drawn by weight, and whether with replacement."""
 
 SEARCHED = 8
 """Draws of k out of d are compared one by one while k * k is at most so many times d."""
@@ -26,7 +30,7 @@ def _next(state: Words) -> np.uint64:
 
 
 @compiled()
-def _below(state: Words, count: int) -> int:
+def _below(state: Words, count: int) -> Any:
     """A number in 0..count - 1; count is below 2^31."""
     return np.int64(((_next(state) >> np.uint64(32)) * np.uint64(count)) >> np.uint64(32))
 
@@ -134,43 +138,74 @@ def _visible(low: int, high: int, source: Ints, first: int, hidden: Ints, out: I
     return count
 
 
-@compiled(nogil=True, error_model="numpy")
-def draw_hop(
-    start: Ints, source: Ints, weight: Doubles, nodes: Ints, first: int, fanout: int,
-    by_weight: bool, replace: bool, hidden: Ints, state: Words, place: Places,
-) -> tuple[Ints, Ints, Ints, Ints, Doubles]:  # fmt: skip
-    """Draw edges into the last nodes of a list, and add the nodes that they come from to it.
+@compiled(error_model="numpy")
+def _draw_row(
+    state: Words, weight: Doubles, size: int, how: How, out: Ints, stands: Doubles
+) -> int:
+    """Draw from the edges 0..size - 1 of a row, and count what was drawn.
 
     Args:
-        start, source: the rows.
-        weight: of each edge; empty if they have none.
-        nodes: the nodes so far.
-        first: the edges are those into ``nodes[first:]``.
-        fanout: edges for each node; -1 for all.
-        by_weight: draw edges by weight rather than evenly.
-        replace: draw with replacement.
-        hidden: sorted keys ``target * n + source`` of edges that are not there.
         state: of the random numbers.
-        place: the position of each node in the list, -1 for the others.
-
-    Returns:
-        The nodes; of each edge its position in the rows, its source and its target as positions in
-        the list of nodes, and for how many edges it stands.
+        weight: of the edges; empty if they are drawn evenly.
+        size: how many edges there are.
+        how: fan-out, whether by weight, whether with replacement.
+        out, stands: the edges drawn, and for how many each of them stands.
     """
+    fanout, by_weight, replace = how
+    if fanout < 0 or size == 0 or (size <= fanout and not replace):
+        for k in range(size):
+            out[k], stands[k] = k, 1.0
+        return size
+    if by_weight:
+        return _by_weight(state, weight, fanout, replace, out, stands)
+    if replace:
+        for k in range(fanout):
+            out[k] = _below(state, size)
+    else:
+        _distinct(state, fanout, size, out)
+    stands[:fanout] = size / fanout
+    return fanout
+
+
+@compiled()
+def _bounds(start: Ints, nodes: Ints, how: How) -> tuple[int, int]:
+    """At most how many edges are drawn for these nodes, and the length of their longest row."""
+    fanout, _, replace = how
     most, longest = 0, 0
-    for i in range(first, len(nodes)):
-        size = start[nodes[i] + 1] - start[nodes[i]]
+    for v in nodes:
+        size = start[v + 1] - start[v]
         longest = max(longest, size)
         if fanout >= 0 and size > 0:
             size = fanout if replace else min(fanout, size)
         most += size
-    position = np.empty(most, np.int64)
-    target = np.empty(most, np.int64)
+    return most, longest
+
+
+@compiled(nogil=True, error_model="numpy")
+def draw_edges(
+    rows: tuple[Ints, Ints, Doubles], nodes: Ints, first: int, how: How, hidden: Ints, state: Words
+) -> tuple[Ints, Ints, Doubles]:
+    """Draw edges that end at the last nodes of a list.
+
+    Args:
+        rows: start of each row, sources, and weights, empty if edges have none.
+        nodes: the nodes so far.
+        first: the edges are those into ``nodes[first:]``.
+        how: edges for each node, -1 for all; whether by weight; whether with replacement.
+        hidden: sorted keys ``target * n + source`` of edges that are not there.
+        state: of the random numbers.
+
+    Returns:
+        Of each edge its position in the rows, its target as position in the list of nodes, and for
+        how many edges it stands.
+    """
+    start, source, weight = rows
+    most, longest = _bounds(start, nodes[first:], how)
+    position, target = np.empty(most, np.int64), np.empty(most, np.int64)
     stands = np.empty(most)
     left = np.empty(longest if len(hidden) else 0, np.int64)
-    heavy = np.empty(longest if by_weight else 0)
-    n = len(start) - 1
-    at = 0
+    heavy = np.empty(longest if how[1] else 0)
+    n, at = len(start) - 1, 0
     for i in range(first, len(nodes)):
         v = nodes[i]
         low, size = start[v], start[v + 1] - start[v]
@@ -180,48 +215,45 @@ def draw_hop(
             some = begin < len(hidden) and hidden[begin] < (v + 1) * n
         if some:
             size = _visible(low, low + size, source, v * n, hidden, left)
-        count, factor, weighed = min(fanout, size), 1.0, False
-        if fanout < 0 or (size <= fanout and not replace) or size == 0:
-            count = size
-            for k in range(count):
-                position[at + k] = k
-        elif by_weight:
-            weighed = True
+        if how[1]:
             for k in range(size):
                 heavy[k] = weight[left[k] if some else low + k]
-            count = _by_weight(
-                state, heavy[:size], fanout, replace, position[at:], stands[at : at + fanout]
-            )
-        elif replace:
-            count = fanout
-            for k in range(count):
-                position[at + k] = _below(state, size)
-            factor = size / count
-        else:
-            _distinct(state, count, size, position[at : at + count])
-            factor = size / count
+        count = _draw_row(state, heavy[:size], size, how, position[at:], stands[at:])
         for k in range(at, at + count):
             position[k] = left[position[k]] if some else low + position[k]
             target[k] = i
-            if not weighed:
-                stands[k] = factor
         at += count
-    position = position[:at]
-    # Loops of their own, so that the processor waits for many entries of the graph at once.
-    ends = np.empty(at, np.int64)
-    for k in range(at):
+    return position[:at].copy(), target[:at].copy(), stands[:at].copy()
+
+
+@compiled(nogil=True)
+def add_sources(source: Ints, position: Ints, nodes: Ints, place: Places) -> tuple[Ints, Ints]:
+    """Add the nodes that edges come from to a list of nodes.
+
+    Args:
+        source: the sources of all edges.
+        position: of some edges among them.
+        nodes: the nodes so far.
+        place: the position of each node in the list, -1 for the others.
+
+    Returns:
+        The nodes, and the sources of the edges as positions among them.
+    """
+    # A loop of its own, so that the processor waits for many entries of the graph at once.
+    ends = np.empty(len(position), np.int64)
+    for k in range(len(position)):
         ends[k] = source[position[k]]
     found = len(nodes)
-    known = np.empty(found + at, np.int64)
+    known = np.empty(found + len(position), np.int64)
     known[:found] = nodes
-    for k in range(at):
+    for k in range(len(position)):
         u = ends[k]
         if place[u] < 0:
             place[u] = found
             known[found] = u
             found += 1
         ends[k] = place[u]
-    return known[:found].copy(), position, ends, target[:at], stands[:at]
+    return known[:found].copy(), ends
 
 
 @compiled(nogil=True)
@@ -232,7 +264,7 @@ def leave_places(nodes: Ints, place: Places) -> None:
 
 
 @compiled(nogil=True)
-def take_places(nodes: Ints, place: Places) -> int:
+def take_places(nodes: Ints, place: Places) -> Any:
     """Write the position of each node; the first position of a node that is there twice, else -1.
 
     Nothing is written if there is one.

@@ -6,16 +6,18 @@ import hashlib
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from functools import cached_property
+from typing import Any, final
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from hgcn.errors import ConfigError, GraphError
+from hgcn.kernels.rows import Ints
 from hgcn.sampling.adjacency import Adjacency
 from hgcn.sampling.blocks import Block
-from hgcn.sampling.drawing import draw_hop, leave_places, take_places
+from hgcn.sampling.drawing import Places, add_sources, draw_edges, leave_places, take_places
 
 MOST_NODES = 2**31 - 1
 """Nodes are numbered in 32 bits while a batch is drawn."""
@@ -31,20 +33,27 @@ class Sample:
         edge_index: sources over targets, as positions in ``nodes``, hop by hop; the edges of hop h
             end at the new nodes of the hop before.
         edge_counts: how many edges there are up to each hop.
-        edges: the number of each edge in the edge list of the whole graph.
         edge_weight: the weight of each edge, where the graph has weights.
         stands: for how many edges of its row each edge stands; None if none was left out.
         totals: see :class:`~hgcn.sampling.Block`.
+        rows: the whole graph.
+        position: of each edge in these rows.
     """
 
     nodes: Tensor
     node_counts: tuple[int, ...]
     edge_index: Tensor
     edge_counts: tuple[int, ...]
-    edges: Tensor
     edge_weight: Tensor | None
     stands: Tensor | None
     totals: Tensor | None
+    rows: Adjacency
+    position: Ints
+
+    @cached_property
+    def edges(self) -> Tensor:
+        """The number of each edge in the edge list of the whole graph."""
+        return torch.from_numpy(self.rows.edge[self.position])
 
     def blocks(self) -> tuple[Block, ...]:
         """A block for each layer: each knows the sources that the layer before has as targets."""
@@ -113,6 +122,13 @@ class NeighbourSampler:
         self.totals = totals
         self._local = threading.local()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but what belongs to threads, for another process."""
+        return {**self.__dict__, "_local": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, _local=threading.local())
+
     def sample(self, nodes: Tensor, *, seed: int, hidden: Tensor | None = None) -> Sample:
         """The neighbours of a batch of nodes.
 
@@ -135,25 +151,23 @@ class NeighbourSampler:
         try:
             hops, counts, first = [], [len(batch)], 0
             state = np.array([seed % 2**64], np.uint64)
-            rows = self.adjacency
-            weight = np.empty(0) if rows.weight is None else rows.weight
+            whole = self.adjacency
+            weight = np.empty(0) if whole.weight is None else whole.weight
+            rows = whole.start, whole.source, weight
             for fanout in self.fanouts:
-                reached, *drawn = draw_hop(
-                    rows.start, rows.source, weight, reached, first, fanout,
-                    self.by_weight, self.replace, keys, state, place,
-                )  # fmt: skip
-                hops.append(drawn)
+                how = fanout, self.by_weight, self.replace
+                position, target, stands = draw_edges(rows, reached, first, how, keys, state)
+                reached, source = add_sources(whole.source, position, reached, place)
+                hops.append((position, source, target, stands))
                 first = counts[-1]
                 counts.append(len(reached))
         finally:
             leave_places(reached, place)
         return self._made(reached, tuple(counts), hops)
 
-    def _made(
-        self, nodes: np.ndarray, counts: tuple[int, ...], hops: list[list[np.ndarray]]
-    ) -> Sample:
+    def _made(self, nodes: Ints, counts: tuple[int, ...], hops: list[tuple[Any, ...]]) -> Sample:
         rows = self.adjacency
-        empty = [np.empty(0, np.int64)] * 3 + [np.empty(0)]
+        empty = (*[np.empty(0, np.int64)] * 3, np.empty(0))
         position, source, target, stands = map(np.concatenate, zip(*hops or [empty], strict=True))
         weight = None if rows.weight is None else torch.from_numpy(rows.weight[position])
         return Sample(
@@ -161,25 +175,26 @@ class NeighbourSampler:
             node_counts=counts,
             edge_index=torch.from_numpy(np.stack((source, target))),
             edge_counts=tuple(np.cumsum([len(hop[0]) for hop in hops]).tolist()),
-            edges=torch.from_numpy(rows.edge[position]),
             edge_weight=weight,
             stands=None if (stands == 1).all() else torch.from_numpy(stands),
             totals=torch.from_numpy(rows.totals[nodes]) if self.totals else None,
+            rows=rows,
+            position=position,
         )
 
-    def _checked(self, nodes: Tensor) -> np.ndarray:
-        batch: np.ndarray = nodes.detach().cpu().long().contiguous().numpy()
+    def _checked(self, nodes: Tensor) -> Ints:
+        batch: Ints = nodes.detach().cpu().long().contiguous().numpy()
         n = self.adjacency.num_nodes
         if len(batch) and not 0 <= batch.min() <= batch.max() < n:
             wrong = batch[(batch < 0) | (batch >= n)][0]
             raise GraphError(f"Expected nodes in 0..{n - 1}, got {wrong}.")
         return batch
 
-    def _place(self) -> np.ndarray:
+    def _place(self) -> Places:
         """The position of each node in the sample: -1 between two calls, one array a thread."""
         if not hasattr(self._local, "place"):
             self._local.place = np.full(self.adjacency.num_nodes, -1, np.int32)
-        place: np.ndarray = self._local.place
+        place: Places = self._local.place
         return place
 
 

@@ -11,6 +11,7 @@ each draws the same order, for the generators are equal, and makes its own batch
 
 from __future__ import annotations
 
+import itertools
 import logging
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -96,7 +97,9 @@ def settle_batches(graph: Graph, config: Config, *, batched: bool) -> Config:
     fanouts = (*given, *given[-1:] * layers)[:layers]
     chosen = config.replace(batch_size=size, fanout=",".join(map(str, fanouts)))
     if config.batch_size is None and not config.fanout:
-        need, free = (f"{count / 1e9:.3g} GB" for count in (full_batch_bytes(graph, config), free_memory()))
+        need, free = (
+            f"{count / 1e9:.3g} GB" for count in (full_batch_bytes(graph, config), free_memory())
+        )
         logging.getLogger("hgcn").warning(
             "hgcn: a full batch would not fit into memory (about %s, free are %s). Training in "
             "mini-batches: --batch-size %d --fanout %s",
@@ -129,6 +132,13 @@ def divide(size: int, count: int) -> list[int]:
         [0, 3, 6, 10]
     """
     return [size * k // count for k in range(count + 1)]
+
+
+def shuffled(count: int, config: Config, generator: torch.Generator) -> list[Tensor]:
+    """The numbers 0 to count - 1 in random order, divided into batches."""
+    order = torch.randperm(count, generator=generator)
+    bounds = divide(count, num_batches(count, config))
+    return [order[low:high] for low, high in itertools.pairwise(bounds)]
 
 
 def sampled(sample: Sample, x: Tensor, device: torch.device, dtype: torch.dtype) -> Sampled:

@@ -1,4 +1,4 @@
-"""Mini-batches of links: the pairs of a batch, the neighbours of their nodes, and facts of pairs."""
+"""Mini-batches of links: pairs, the neighbours of their nodes, and facts of the pairs."""
 
 from __future__ import annotations
 

@@ -209,7 +209,11 @@ class LinkTask(Task):
             positives = positives[:, hidden[self._unit_of_positive]]
         count = round(config.negatives * positives.shape[1])
         count = max(count, num_batches(positives.shape[1], config))
-        return seen, positives, self._numbered("train", self.parts.sample_negatives(count, generator))
+        return (
+            seen,
+            positives,
+            self._numbered("train", self.parts.sample_negatives(count, generator)),
+        )
 
     def _facts(self, pairs: Tensor, seen: Input) -> Tensor | None:
         edges, weight = seen.edge_index, seen.edge_weight

@@ -121,7 +121,7 @@ class State:
         self.generator.set_state(tree["generator"])
         torch.set_rng_state(tree["dropout"])
         self.epoch = tree["epoch"]
-        self.steps = tree["steps"]
+        self.steps = tree.get("steps", self.epoch)  # an epoch of older ones is one step
         self.best = Best(**tree["best"])
 
 

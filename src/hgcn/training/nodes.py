@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast, final
@@ -20,15 +19,7 @@ from hgcn.inference.predict import class_probabilities, class_table, known_class
 from hgcn.inference.trained import Trained
 from hgcn.models.predictor import Predictor
 from hgcn.names import PARTS
-from hgcn.training.batches import (
-    Plan,
-    Sampled,
-    batch_seed,
-    divide,
-    num_batches,
-    sampled,
-    sampler_of,
-)
+from hgcn.training.batches import Plan, Sampled, batch_seed, sampled, sampler_of, shuffled
 from hgcn.training.link_batches import LinkBatch
 from hgcn.training.links import LinkTask
 from hgcn.training.metrics import NODE_SCORES, Score, node_metrics
@@ -210,8 +201,8 @@ class NodeTask(Task):
         if warm and links is not None:
             return Plan(links.count, lambda number: NodeBatch(None, 0.0, links.make(number)))
         seen = cast(Input, part.seen)
-        labelled = _shuffled(len(part.nodes), config, generator)
-        others = _shuffled(len(seen.x) if config.consistency else 0, config, generator)
+        labelled = shuffled(len(part.nodes), config, generator)
+        others = shuffled(len(seen.x) if config.consistency else 0, config, generator)
         sampler = sampler_of(config, self.predictor.encoder, seen.rows)
 
         def make(number: int) -> NodeBatch:
@@ -288,13 +279,6 @@ class NodeTask(Task):
     def predict(cls, trained: Trained, graph: Graph) -> pl.DataFrame:
         """A table: the most probable class of each node, and the probabilities of all classes."""
         return class_table(trained, graph)
-
-
-def _shuffled(count: int, config: Config, generator: torch.Generator) -> list[Tensor]:
-    """The numbers 0 to count - 1 in random order, divided into batches."""
-    order = torch.randperm(count, generator=generator)
-    bounds = divide(count, num_batches(count, config))
-    return [order[low:high] for low, high in itertools.pairwise(bounds)]
 
 
 def disagreement(logits: Tensor) -> Tensor:
