@@ -15,7 +15,6 @@ from hgcn.data import pairs as node_pairs
 from hgcn.data.features import degree_features
 from hgcn.data.graph import Graph
 from hgcn.data.splits import LinkPart, LinkSplit, split_links
-from hgcn.data.splits.draw import LINK_SHARES
 from hgcn.data.splits.same_degrees import same_degree_negatives
 from hgcn.errors import ConfigError
 from hgcn.inference.calibration import Calibration, brier
@@ -26,6 +25,7 @@ from hgcn.names import PARTS
 from hgcn.training.batches import Plan, num_batches
 from hgcn.training.hard import HARD, hard_ends, hard_metrics
 from hgcn.training.link_batches import LinkBatch, plan_links
+from hgcn.training.link_defaults import link_defaults
 from hgcn.training.memory import check_memory
 from hgcn.training.metrics import LINK_SCORES, Score, link_metrics
 from hgcn.training.task import Input, Task
@@ -34,8 +34,6 @@ from hgcn.training.untrained import untrained_scores
 if TYPE_CHECKING:
     import polars as pl
 
-FEW = 200
-"""Fewer edges for validation give a noisy score."""
 TEST_SHARE = 0.10
 """Share of the edges of another graph that a run is evaluated on."""
 
@@ -71,23 +69,7 @@ class LinkTask(Task):
     @classmethod
     def defaults(cls, graph: Graph, config: Config) -> Mapping[str, Any]:
         """With the structural term, what was best over many graphs together; see docs/links.md."""
-        if not config.structure:
-            return {}
-        # Few hidden edges: what two nodes have in common is then nearly what the test will show.
-        found: dict[str, Any] = {
-            "lr": 0.02, "hidden_share": 0.1, "trainable_decoder": True, "root_weight": True
-        }  # fmt: skip
-        if _validation_edges(graph, config) < FEW:  # their score is noisy: wait longer
-            found["patience"] = 200
-        if graph.x is not None and graph.x.layout == torch.sparse_csr:  # words, easily memorised
-            found |= {
-                "feature_dropout": 0.5, "dropout": 0.2, "layers": 1, "root_weight": False,
-                "attention": False, "aggregation": "origin",
-            }  # fmt: skip
-        elif graph.x is not None and graph.num_edges <= graph.num_nodes:
-            # Without its edge a pair of a tree has nothing in common: there are no counts to keep.
-            found["hidden_share"] = 0.3
-        return found
+        return link_defaults(graph, config)
 
     @classmethod
     def split(cls, graph: Graph, config: Config) -> LinkSplit:
@@ -363,14 +345,6 @@ class LinkTask(Task):
         raise ConfigError(
             "Expected --pairs FILE or --top-k K: the run was trained for links, not for classes."
         )
-
-
-def _validation_edges(graph: Graph, config: Config) -> float:
-    """About how many edges are for validation."""
-    if graph.links is not None and "val" in graph.links:
-        return graph.links["val"].shape[1]
-    share = LINK_SHARES[0] if config.val_share is None else config.val_share
-    return share * graph.num_edges
 
 
 def _visible(split: LinkSplit) -> Tensor:

@@ -1,0 +1,44 @@
+"""Settings of link prediction that were left open, by what the graph has."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from hgcn.config import Config
+from hgcn.data.graph import Graph
+from hgcn.data.splits.draw import LINK_SHARES
+
+FEW = 200
+"""Fewer edges for validation give a noisy score."""
+
+
+def link_defaults(graph: Graph, config: Config) -> Mapping[str, Any]:
+    """With the structural term, what was best over many graphs together; see docs/links.md."""
+    if not config.structure:
+        return {}
+    # Few hidden edges: what two nodes have in common is then nearly what the test will show.
+    found: dict[str, Any] = {
+        "lr": 0.02, "hidden_share": 0.1, "trainable_decoder": True, "root_weight": True
+    }  # fmt: skip
+    if _validation_edges(graph, config) < FEW:
+        found["patience"] = 200
+    if graph.x is not None and graph.x.layout == torch.sparse_csr:  # words, easily memorised
+        found |= {
+            "feature_dropout": 0.5, "dropout": 0.2, "layers": 1, "root_weight": False,
+            "attention": False, "aggregation": "origin",
+        }  # fmt: skip
+    elif graph.x is not None and graph.num_edges <= graph.num_nodes:
+        # Without its edge a pair of a tree has nothing in common: there are no counts to keep.
+        found["hidden_share"] = 0.3
+    return found
+
+
+def _validation_edges(graph: Graph, config: Config) -> float:
+    """About how many edges are for validation."""
+    if graph.links is not None and "val" in graph.links:
+        return graph.links["val"].shape[1]
+    share = LINK_SHARES[0] if config.val_share is None else config.val_share
+    return share * graph.num_edges
