@@ -26,7 +26,7 @@ def another_value(name):
     if setting.metadata["choices"]:
         return next(c for c in setting.metadata["choices"] if c != setting.default)
     if kind is str:
-        return "cuda:1" if name == "device" else 'a "file" of mine.csv'
+        return {"device": "cuda:1", "fanout": "15,10"}.get(name, 'a "file" of mine.csv')
     value = 0.25 if kind is float else 3
     return value if value != setting.default else 2 * value
 

@@ -42,6 +42,7 @@ def test_a_killed_run_goes_on_to_the_same_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("HGCN_CHECKPOINT_SECONDS", "0")
+    monkeypatch.setattr(import_module("hgcn.runs.fit"), "_draw", lambda run, folder: None)
     graph = tree()
     whole = quick_run("link", graph, **BATCHES)
 
