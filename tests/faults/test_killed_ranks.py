@@ -105,7 +105,8 @@ def check(folder, calm):
     found = history(folder)
     assert [row["epoch"] for row in found] == [row["epoch"] for row in calm]
     for own, other in zip(found, calm, strict=True):
-        assert own == pytest.approx(other, rel=1e-6)
+        # After hundreds of epochs rounding has grown to 1e-10, and losses have shrunk to 1e-4.
+        assert own == pytest.approx(other, rel=1e-6, abs=1e-8)
 
 
 @needs_proc
