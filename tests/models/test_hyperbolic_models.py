@@ -7,7 +7,7 @@ from torch import nn
 
 from hgcn.geometry import Curvature, distance
 from hgcn.models import HGCN, HNN, MLP, Encoder, EucMixed, Hyp, HypMixed
-from hgcn.models.optim import CombinedOptimizer
+from hgcn.models.optim import Adam, CombinedOptimizer
 from hgcn.names import AGGREGATIONS
 from hgcn.nn import FermiDirac
 
@@ -123,7 +123,7 @@ def test_poincare_embeddings_and_the_rest_have_their_own_optimizers() -> None:
         assert isinstance(optimizer, CombinedOptimizer)
         descent, adam = optimizer.optimizers
         assert type(descent) is geoopt.optim.RiemannianSGD
-        assert type(adam) is torch.optim.Adam
+        assert type(adam) is Adam
 
 
 def test_combined_optimizers_call_a_closure_once() -> None:

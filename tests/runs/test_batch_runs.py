@@ -85,7 +85,7 @@ def test_blocks_cover_all_nodes_and_are_small(monkeypatch: pytest.MonkeyPatch) -
     graph = tree(300)
     rows = layerwise.Adjacency.of(graph.edge_index, None, 300)
     monkeypatch.setattr(layerwise, "BLOCK", 40)
-    ranges = list(layerwise._ranges(rows))
+    ranges = list(layerwise._ranges(rows, 0, 300))
     assert [low for low, _ in ranges] == [0, *[high for _, high in ranges[:-1]]]
     assert ranges[-1][1] == 300
     for low, high in ranges:

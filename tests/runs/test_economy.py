@@ -67,9 +67,9 @@ def test_each_file_is_written_once_and_the_graph_hashed_once(tmp_path, monkeypat
     written, hashed = Counter(), Counter()
     write = files.write_bytes
 
-    def counted(path, content):
+    def counted(path, *content):
         written[path.name] += 1
-        write(path, content)
+        write(path, *content)
 
     monkeypatch.setattr(files, "write_bytes", counted)
     data = import_module("hgcn.data.graph")

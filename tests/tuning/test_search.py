@@ -245,8 +245,10 @@ def test_all_starts_but_the_first_weight_the_classes():
 
 
 def test_a_search_that_goes_on_ends_as_one_without_a_break(tmp_path):
+    settings = {**QUICK, "val_share": 0.2}  # enough edges for scores that differ
+
     def run(trials, storage):
-        return search(tree(), task="link", trials=trials, space=SPACE, storage=storage, **QUICK)
+        return search(tree(), task="link", trials=trials, space=SPACE, storage=storage, **settings)
 
     whole = run(12, None)
     assert len(run(4, tmp_path / "journal.log").trials) == 4
@@ -258,7 +260,7 @@ def test_a_search_that_goes_on_ends_as_one_without_a_break(tmp_path):
     again = run(12, tmp_path / "journal.log")
     assert_frame_equal(again.trials, parts.trials)
     assert whole.trials["lr"][1:].n_unique() == 11  # the first two, given, have the same
-    other = search(tree(), task="link", trials=4, space=SPACE, seed=1, **QUICK)
+    other = search(tree(), task="link", trials=4, space=SPACE, seed=1, **settings)
     # The first two are the same starts whatever the seed: the defaults and a regularised one.
     assert other.trials["lr"][:2].to_list() == whole.trials["lr"][:2].to_list()
     assert not set(other.trials["lr"][2:]) & set(whole.trials["lr"])

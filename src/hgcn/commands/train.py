@@ -40,7 +40,7 @@ examples:
   hgcn train edges.csv --batch-size 1024 --fanout 15,10   in mini-batches
   hgcn train --resume runs/flat           go on after an interruption
   torchrun --nproc-per-node 2 -m hgcn train cora --batch-size 512 --out runs/two
-                                          two processes, each with half of a batch
+                                          two processes, half a batch each
 
 Ctrl-C ends training as patience would: the best weights so far are kept. The
 exit code is 130. Several seeds are kept as they are, to go on with.

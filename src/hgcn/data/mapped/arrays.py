@@ -141,7 +141,9 @@ def open_array(path: Path, about: Any) -> NDArray[Any]:
         reason = error.strerror or str(error)
     except (ValueError, TypeError, KeyError, SyntaxError, OverflowError) as error:
         reason = " ".join(str(error).split())[:200]
-    said = f"{about['dtype']} of shape {about['shape']}" if isinstance(about, dict) else "an array"
+    said = "an array"
+    if isinstance(about, dict) and {"dtype", "shape"} <= set(about):
+        said = f"{about['dtype']} of shape {about['shape']}"
     raise DataError(
         f"Expected {said} in {path}, but {reason}. The folder is damaged or was copied in part: "
         "convert the source again."
