@@ -17,7 +17,13 @@ from hgcn.errors import RunError
 from hgcn.experiments import EXPERIMENTS, Cell, Store, paper
 from hgcn.experiments.cells import INDUCTIVE, SHALLOW, VARIANTS
 from hgcn.experiments.reproduce import longest, missing, reproduce, seconds_left
-from hgcn.experiments.tables import blocks, summary_markdown, table1_markdown, value
+from hgcn.experiments.tables import (
+    blocks,
+    strangers_markdown,
+    summary_markdown,
+    table1_markdown,
+    value,
+)
 from hgcn.names import MODELS
 from hgcn.training.presets import STRUCTURE, preset
 
@@ -140,6 +146,20 @@ def test_the_longest_job_of_the_first_seed_comes_next(tmp_path: Path) -> None:
 def test_missing_cells_are_shown_as_missing(tmp_path: Path) -> None:
     table = table1_markdown(Store(tmp_path / "none.jsonl"), seeds=10)
     assert table.count("missing") == len(EXPERIMENTS["table1"]())
+
+
+def test_a_column_that_is_hardly_begun_is_not_compared_with(tmp_path: Path) -> None:
+    store = Store(tmp_path / "runs.jsonl")
+    cells = {cell.row: cell for cell in EXPERIMENTS["strangers"]() if cell.dataset == "usair"}
+    rows = {"HGCN": [0.9] * 4, "SAGE": [0.8, 0.8, 0.82, 0.82], "GAT": [0.95]}
+    for row, scores in rows.items():
+        for seed, score in enumerate(scores):
+            beside = {"seed": seed, "untrained": {}, "hard": {}}
+            store.add({**record(cells[row], seed, score), **beside})
+    line = next(line for line in strangers_markdown(store, 4).splitlines() if "usair" in line)
+    entries = [entry.strip() for entry in line.split("|")[2:-1]]
+    assert entries == ["**90.0 ± 0.0**", "81.0 ± 1.2", "missing", "95.0 ± 0.0 (1)", "missing", "",
+                       "+9.0 ± 0.6"]  # fmt: skip
 
 
 def test_the_summary_has_what_was_run(tmp_path: Path) -> None:

@@ -215,11 +215,16 @@ def _stranger(found: dict[str, list[dict[str, Any]]], place: Place, seeds: int) 
                 if score in values:
                     untrained.setdefault(name, {})[record["seed"]] = 100 * values[score]
     entries = {row: _value(list(by_seed.values())) for row, by_seed in scores.items()}
-    best = max((entry.mean for entry in entries.values() if entry), default=math.inf)
-    line = [_entry(entry, seeds, best) for entry in entries.values()]
+    # A column that is hardly begun is neither the best nor the one to compare with.
+    most = max(len(by_seed) for by_seed in scores.values())
+    begun = [row for row, by_seed in scores.items() if by_seed and 2 * len(by_seed) >= most]
+    best = max((entry.mean for row in begun if (entry := entries[row])), default=math.inf)
+    line = [
+        _entry(entry, seeds, best if row in begun else math.inf) for row, entry in entries.items()
+    ]
     name = max(untrained, key=lambda name: statistics.fmean(untrained[name].values()), default="")
     line.append(f"{_value(list(untrained[name].values()))} ({name})" if name else "")
-    others = [by_seed for row, by_seed in scores.items() if row != "HGCN" and by_seed]
+    others = [scores[row] for row in begun if row != "HGCN"]
     others += [untrained[name]] if name else []
     rival = max(others, key=lambda by_seed: statistics.fmean(by_seed.values()), default={})
     return [*line, _gain(scores["HGCN"], rival)]
