@@ -87,7 +87,8 @@ def run(context, folder, job, *, seconds=None, operation=None, signum=signal.SIG
         process.join()
         raise AssertionError(f"Still running after {LIMIT} seconds: {job}")
     took = time.monotonic() - begin
-    operations = int(count.read_text()) if count.exists() else 0
+    # A child that was killed while it wrote the number leaves an empty file.
+    operations = int(count.read_text() or 0) if count.exists() else 0
     said = log.read_text(errors="replace") if log.exists() else ""
     for path in (log, count):
         path.unlink(missing_ok=True)
