@@ -6,7 +6,6 @@ of one block, however many edges the graph has.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterator
 
 import numpy as np
@@ -21,19 +20,6 @@ from hgcn.sampling import Adjacency, Block, NeighbourSampler
 
 BLOCK = 1_000_000
 """Nodes and edges of a block: larger ones compute fewer nodes again, smaller ones take less."""
-
-
-def last_layer(
-    encoder: Encoder,
-    x: Tensor,
-    rows: Adjacency,
-    device: torch.device,
-    dtype: torch.dtype,
-    ranks: Ranks = ALONE,
-) -> Tensor:
-    """Embeddings of all nodes, on the device of the network; see :func:`each_layer`."""
-    (z,) = deque(each_layer(encoder, x, rows, device, dtype, ranks), maxlen=1)
-    return z.to(device)
 
 
 @torch.no_grad()

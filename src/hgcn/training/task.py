@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,7 +17,7 @@ from hgcn.data.graph import Graph
 from hgcn.data.sparse import select_rows
 from hgcn.errors import ConfigError
 from hgcn.inference.feature_map import FeatureMap
-from hgcn.inference.layerwise import last_layer
+from hgcn.inference.layerwise import each_layer
 from hgcn.inference.trained import Trained
 from hgcn.models.base import Encoder
 from hgcn.models.predictor import Predictor
@@ -213,8 +214,9 @@ class Task(ABC):
         stamp = self.predictor.stamp()
         if self._kept is None or self._kept[0] is not seen or self._kept[1] != stamp:
             if self.config.batch_size:
-                encoder = self.predictor.encoder
-                z = last_layer(encoder, seen.x, seen.rows, self.device, self.dtype, current())
+                given = seen.x, seen.rows, self.device, self.dtype, current()
+                (last,) = deque(each_layer(self.predictor.encoder, *given), maxlen=1)
+                z = last.to(self.device)
             else:
                 z = self.predictor.encode(*seen.arguments)
             self._kept = seen, stamp, z
