@@ -139,9 +139,9 @@ def _storage(where: str | None) -> tuple[optuna.storages.BaseStorage, bool]:
     except OSError as error:
         raise RunError(f"Expected to write {where}, but: {error.strerror or error}.") from error
     except ImportError as error:
-        raise ConfigError(
-            f"Expected a database driver for {where.split('://')[0]}, but: {error}"
-        ) from error
+        kind = where.split("://")[0]
+        hint = ' Install it: pip install "psycopg[binary]".' if kind == "postgresql" else ""
+        raise ConfigError(f"Expected a database driver for {kind}, but: {error}{hint}") from error
     except Exception as error:
         # SQLAlchemy has a tree of exceptions of its own, and it need not be there for journals.
         if type(error).__module__.split(".")[0] not in ("sqlalchemy", "optuna"):
