@@ -1,3 +1,4 @@
+import logging
 import os
 import signal
 
@@ -21,3 +22,9 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 @pytest.fixture(autouse=True)
 def _seed() -> None:
     torch.manual_seed(0)
+
+
+@pytest.fixture(autouse=True)
+def _usual_level_of_logs() -> None:
+    """Let warnings through: a command with --quiet leaves the level of its process raised."""
+    logging.getLogger("hgcn").setLevel(logging.NOTSET)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hgcn.data import Graph, hyperbolicity, load
     from hgcn.data.mapped.build import convert
     from hgcn.estimators import HGCNClassifier, HGCNLinkPredictor
+    from hgcn.nearest.points import neighbours
     from hgcn.runs.fit import fit, resume
     from hgcn.runs.folder import load_run
     from hgcn.runs.run import Run
@@ -41,6 +42,7 @@ __all__ = [
     "load",
     "load_run",
     "models",
+    "neighbours",
     "nn",
     "resume",
     "search",
@@ -60,6 +62,7 @@ _HOMES = {
     "hyperbolicity": "data",
     "load": "data",
     "load_run": "runs.folder",
+    "neighbours": "nearest.points",
     "resume": "runs.fit",
     "search": "tuning.search",
 }

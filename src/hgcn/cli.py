@@ -15,7 +15,7 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
-from typing import NoReturn, Protocol, TextIO, cast
+from typing import Any, NoReturn, Protocol, TextIO, cast
 
 from hgcn import __version__
 from hgcn.commands._interruption import INTERRUPTED, interruptible
@@ -31,6 +31,11 @@ COMMANDS = {
     "evaluate": "scores of a run, on its own test part or on another graph",
     "embed": "write the embeddings of a run, with ids, to a file",
     "predict": "classes, probabilities of links, or missing links",
+    "neighbours": "the nearest nodes of nodes, of a run or of any points",
+    "path": "the nodes along the way from one node to another",
+    "ancestors": "what is above nodes of a hierarchy",
+    "place": "where new nodes belong in a hierarchy",
+    "roots": "the nodes at the top of a hierarchy",
     "compare": "put runs side by side",
     "view": "the interactive page of a run",
     "figures": "the paper's figures from your own runs",
@@ -112,13 +117,18 @@ def _flush() -> bool:
     try:
         sys.stdout.flush()
     except OSError as error:
-        # Python would try and complain once more when it ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        if isinstance(error, BrokenPipeError):
-            return True
-        say_error(f"Expected to write to standard output, but: {error.strerror}.")
-        return False
+        return _give_up_stdout(error)
     return True
+
+
+def _give_up_stdout(error: OSError) -> bool:
+    """Say why stdout cannot be written to; returns whether its reader just has enough."""
+    # Python would try and complain once more when it ends.
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    if isinstance(error, BrokenPipeError):
+        return True
+    say_error(f"Expected to write to standard output, but: {error.strerror}.")
+    return False
 
 
 def say_error(message: str) -> None:
@@ -140,6 +150,13 @@ class _Parser(argparse.ArgumentParser):
         end = "" if message.endswith((".", "?")) else "."
         say_error(f"{message}{end} Try `{self.prog} --help`.")
         raise SystemExit(BAD_INPUT)
+
+    def _print_message(self, message: str, file: Any = None) -> None:
+        """Write a message; argparse's own keeps silent where a long one cannot be written."""
+        try:
+            (file or sys.stderr).write(message or "")
+        except OSError as error:
+            raise SystemExit(0 if _give_up_stdout(error) else FAILED) from None
 
 
 def _run(words: list[str]) -> int:

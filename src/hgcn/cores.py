@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import math
 import mmap
 import multiprocessing
 import os
@@ -12,6 +13,8 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import connection
 from typing import Any
+
+from hgcn.errors import ConfigError
 
 
 def count_cores() -> int:
@@ -112,3 +115,14 @@ def _end_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=wait, daemon=True).start()
+
+
+def seconds_from(variable: str, usual: float) -> float:
+    """The seconds that a variable of the environment says; the usual ones if it is not set."""
+    text = os.environ.get(variable)
+    if text is None:
+        return usual
+    with contextlib.suppress(ValueError):
+        if 0 <= (seconds := float(text)) < math.inf:
+            return seconds
+    raise ConfigError(f"Expected {variable} to be a number of seconds, 0 or more, got {text!r}.")

@@ -24,6 +24,7 @@ MODELS: Registry[Any] = Registry(
         "sgc": "hgcn.models.pyg:SGC",
         "euc": "hgcn.models.shallow:Euc",
         "hyp": "hgcn.models.shallow:Hyp",
+        "free": "hgcn.models.shallow:Free",
         "euc-mixed": "hgcn.models.mixed:EucMixed",
         "hyp-mixed": "hgcn.models.mixed:HypMixed",
     },
@@ -31,7 +32,12 @@ MODELS: Registry[Any] = Registry(
 """Encoders: subclasses of :class:`hgcn.models.Encoder`."""
 
 TASKS: Registry[Any] = Registry(
-    "task", {"link": "hgcn.training.links:LinkTask", "node": "hgcn.training.nodes:NodeTask"}
+    "task",
+    {
+        "link": "hgcn.training.links:LinkTask",
+        "node": "hgcn.training.nodes:NodeTask",
+        "hierarchy": "hgcn.training.hierarchy:HierarchyTask",
+    },
 )
 """Tasks, that is, what a network is trained for: subclasses of :class:`hgcn.training.task.Task`."""
 
@@ -78,7 +84,14 @@ CLASSIFIERS: Registry[Any] = Registry(
 )
 """Modules from embeddings to logits of classes."""
 
+IS_A: Registry[Any] = Registry(
+    "is_a", {"distance": "hgcn.nn.is_a:DistanceScore", "cone": "hgcn.nn.is_a:ConeScore"}
+)
+"""Modules from a lower and an upper point to the score of "is a"."""
+
 SCORES = {
+    "map": "MAP",
+    "mean_rank": "mean rank",
     "roc_auc": "ROC AUC",
     "roc_auc_degrees": "ROC AUC, same degrees",
     "ap": "average precision",
@@ -89,7 +102,10 @@ SCORES = {
 }
 """Scores: from their name in files to the name that people write."""
 
-SELECTORS = "roc_auc, ap (links); accuracy, f1, f1_macro (nodes)"
+PLAIN_SCORES = ("mean_rank",)
+"""Scores that are no shares, and are not shown in per cent."""
+
+SELECTORS = "roc_auc, ap (links); accuracy, f1, f1_macro (nodes); map (hierarchy)"
 """Scores that can pick the best epoch, for help; which of them a task has, the task says."""
 
 PARTS = ("train", "val", "test")
@@ -98,11 +114,17 @@ PARTS = ("train", "val", "test")
 PROTOCOLS = ("clean", "legacy")
 """The rules of a split; "legacy" are those of the paper's own code, faults included."""
 
+HOLD_OUTS = ("pairs", "edges", "nothing")
+"""What of a hierarchy is held out of training; see :mod:`hgcn.data.splits.hierarchy`."""
+
 SAMPLINGS = ("uniform", "weight")
 """How neighbours of a mini-batch are drawn: evenly, or by edge weight."""
 
-COORDINATES = ("normal", "hyperboloid", "ball")
+POINT_COORDINATES = ("normal", "hyperboloid", "ball")
 """Coordinates of points of hyperbolic space."""
+
+COORDINATES = (*POINT_COORDINATES, "mips")
+"""The same, and vectors whose inner products order points as distances do (docs/neighbours.md)."""
 
 DTYPES = ("float32", "float64")
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
-from hgcn.config import seconds_from
+from hgcn.cores import seconds_from
 from hgcn.errors import ConfigError, RunError, explain
 
 if TYPE_CHECKING:

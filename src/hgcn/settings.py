@@ -19,6 +19,8 @@ class NetworkSettings(TypedDict, total=False):
     layers: int | None
     dropout: float | None
     feature_dropout: float | None
+    node_dropout: float
+    propagation: int
     act: str | None
     last_act: str | None
     c: float | None
@@ -26,6 +28,7 @@ class NetworkSettings(TypedDict, total=False):
     aggregation: str | None
     attention: bool | None
     heads: int | None
+    symmetric: bool | None
     root_weight: bool | None
     bias: bool | None
     r: float
@@ -33,6 +36,7 @@ class NetworkSettings(TypedDict, total=False):
     trainable_decoder: bool | None
     structure: bool | None
     classifier: str
+    is_a: str
     epochs: int
     patience: int | None
     eval_every: int
@@ -41,10 +45,13 @@ class NetworkSettings(TypedDict, total=False):
     ema: float
     clip: float
     hidden_share: float | None
-    negatives: float
+    negatives: float | None
+    step_nodes: int | None
     class_weights: bool
     link_regulariser: float
     consistency: float
+    views: int
+    ties_by_loss: bool
     pretrain: int
     batch_size: int | None
     fanout: str | None
@@ -66,6 +73,7 @@ class Settings(NetworkSettings, total=False):
     date_parts: bool
     directed: bool | None
     task: str | None
+    hold_out: str | None
     protocol: str
     split: str | None
     val_share: float | None

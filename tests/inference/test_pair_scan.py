@@ -6,7 +6,7 @@ import torch
 
 from hgcn.inference.missing_links import search_form
 from hgcn.inference.pair_scan import CHUNK, find_close, place_after, places_of, room_for_found
-from hgcn.inference.pair_search import _height
+from hgcn.nearest.heights import height as height_of_pair
 from hgcn.nn.spaces import Euclidean, Hyperbolic
 
 N = 200
@@ -28,7 +28,7 @@ def test_all_close_nodes_are_found(space, size):
     order, zeros = np.arange(N), np.zeros(N, int)
     places, found = places_of(form, zeros, zeros, order, both_ways=True), room_for_found()
     for i in range(0, N, 9):
-        height = np.array([_height(*form, i, j, np.inf) for j in order])
+        height = np.array([height_of_pair(form, i, form, j, np.inf) for j in order])
         for limit in (0.0, *np.quantile(height, [0.05, 0.3, 1.0]), np.inf):
             count = find_close(i, 0, N, limit, *form, places, found)
             assert set(np.flatnonzero(height <= limit)) <= set(found[1][:count])
@@ -40,7 +40,7 @@ def test_few_others_are_found():
     )
     zeros, order = np.zeros(CHUNK, int), np.arange(CHUNK)
     places, found = places_of(form, zeros, zeros, order, both_ways=True), room_for_found()
-    height = np.array([_height(*form, 0, j, np.inf) for j in order])
+    height = np.array([height_of_pair(form, 0, form, j, np.inf) for j in order])
     limit = np.quantile(height, 0.02)
     assert find_close(0, 0, CHUNK, limit, *form, places, found) < 0.2 * CHUNK
 

@@ -30,6 +30,7 @@ CASES: list[tuple[str, dict[str, Any]]] = [
     ("sgc", {"layers": 3}),
     ("euc", {}),
     ("hyp", {"c": 0.5}),
+    ("free", {"c": 0.5, "std": 1.0}),
     ("euc-mixed", {}),
     ("hyp-mixed", {"c": 0.5, "layers": 3}),
 ]
@@ -71,7 +72,7 @@ def test_shape_and_layers(name: str, options: dict[str, Any]) -> None:
     torch.testing.assert_close(encoder.encode(TREE.x, TREE.edge_index), z, rtol=0, atol=0)
     assert len(layers) == len(encoder.spaces)
     assert encoder.spaces[-1] == encoder.space
-    shallow = name in ("euc", "hyp")
+    shallow = name in ("euc", "hyp", "free")
     assert len(layers) - 1 == encoder.layers == (0 if shallow else options.get("layers", 2))
     assert all(h.shape == (NODES, DIM) for h in layers[1:])
 

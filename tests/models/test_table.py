@@ -20,9 +20,10 @@ MADE_OF = {
 }
 
 
-def test_the_table_has_the_rows_of_the_paper() -> None:
+def test_the_table_has_the_rows_of_the_paper_and_free_points() -> None:
     assert set(MODELS) == {
         "euc", "hyp", "euc-mixed", "hyp-mixed", "mlp", "hnn", "gcn", "gat", "sage", "sgc", "hgcn",
+        "free",
     }  # fmt: skip
     for name, model in MODELS.items():
         assert issubclass(model, Encoder)
@@ -48,8 +49,8 @@ def test_options_are_listed() -> None:
         "layers": 2, "heads": 1, "dropout": 0.0, "act": "relu", "last_act": None,
     }  # fmt: skip
     assert list(options_of("hgcn")) == [
-        "layers", "c", "trainable_c", "aggregation", "attention", "heads", "root_weight",
-        "dropout", "bias", "act", "last_act", "add_self_loops",
+        "layers", "c", "trainable_c", "aggregation", "attention", "heads", "symmetric",
+        "root_weight", "dropout", "bias", "act", "last_act", "add_self_loops",
     ]  # fmt: skip
 
 

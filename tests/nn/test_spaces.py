@@ -60,7 +60,9 @@ def test_flat_space_is_plain(points):
 
 @pytest.mark.parametrize("space", [Euclidean(), Hyperbolic(1.0)])
 def test_unknown_coordinates_are_refused(space):
-    with pytest.raises(ConfigError, match="one of 'normal', 'hyperboloid', 'ball', got 'bowl'"):
+    with pytest.raises(
+        ConfigError, match="one of 'normal', 'hyperboloid', 'ball', 'mips', got 'bowl'"
+    ):
         space.coordinates(torch.zeros(1, 2), "bowl")
 
 

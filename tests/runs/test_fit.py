@@ -76,6 +76,29 @@ def test_the_weights_of_the_best_epoch_are_kept():
     assert [row["score"] for row in state.history] == task.given
 
 
+@pytest.mark.parametrize(("by_loss", "best"), [(False, 2), (True, 4)])
+def test_ties_are_broken_by_the_loss_if_asked(by_loss, best):
+    """A lower loss never outweighs a better score."""
+    task = Rigged([0.1, 0.9, 0.9, 0.9, 0.3, 0.9], epochs=6)
+    task.config = task.config.replace(ties_by_loss=by_loss)
+    ties = iter([0.1, 0.5, 0.6, 0.4, 0.1, 0.4])
+    task.tie_loss = lambda part: next(ties)
+    state = train(task)
+    assert (state.best.epoch, state.best.score) == (best, 0.9)
+    assert torch.equal(task.weight, task.seen[best - 1])
+
+
+def test_the_loss_of_ties_is_the_cross_entropy_of_validation():
+    graph = tree()
+    problem = Problem(graph, choose(graph, Config(task="node", dim=3, ties_by_loss=True)))
+    task = problem.task(problem.predictor().eval())
+    logits, y = task.outputs("val")
+    expected = -logits.log_softmax(-1)[torch.arange(len(y)), y].mean()
+    assert task.tie_loss("val") == pytest.approx(float(expected), rel=1e-6)
+    with pytest.raises(ConfigError, match="nodes only"):
+        choose(graph, Config(task="link", ties_by_loss=True))
+
+
 def test_training_stops_when_patience_ends():
     task = Rigged([0.5, 0.4, 0.6, 0.1, 0.1, 0.1, 0.9], epochs=7, patience=3)
     state = train(task)
@@ -196,7 +219,7 @@ def test_a_graph_in_memory_needs_labels_or_features_as_asked():
         fit(tree(), device="abacus")
     with pytest.raises(ConfigError, match="Did you mean 'epochs'"):
         fit(tree(), epoch=3)
-    with pytest.raises(DataError, match="or the path of an existing file"):
+    with pytest.raises(DataError, match="path of an existing file"):
         fit("x" * 5000)
 
 

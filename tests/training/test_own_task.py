@@ -139,5 +139,7 @@ def test_a_task_of_ones_own_trains_saves_loads_and_is_searched(tmp_path):
 
 
 def test_a_task_that_nobody_registered_is_refused():
-    with pytest.raises(ConfigError, match="`task` to be one of 'link', 'node', got 'direction'"):
+    with pytest.raises(
+        ConfigError, match="`task` to be one of 'link', 'node', 'hierarchy', got 'direction'"
+    ):
         Config(task="direction")

@@ -225,6 +225,19 @@ def test_consistency_adds_the_disagreement_of_all_nodes(epoch, weight):
     assert not torch.equal(first, second)
 
 
+def test_more_views_are_as_many_passes():
+    task, seen = make(tree(), task="node", consistency=0.7, views=5, node_dropout=0.5)
+    task.predictor.train()
+    torch.manual_seed(5)
+    loss = step_loss(task, 200, generator())
+    assert len(seen) == 5
+    torch.manual_seed(5)
+    part = task._parts["train"]
+    views = torch.stack([task.predictor(*part.seen.arguments) for _ in range(5)])
+    labelled = [functional.cross_entropy(view[part.nodes], part.classes) for view in views]
+    torch.testing.assert_close(loss, sum(labelled) / 5 + 0.7 * disagreement(views))
+
+
 def test_disagreement_pulls_towards_a_fixed_aim():
     """Predictions that agree and are sure cost nothing; the gradient is the one to a constant."""
     sure = torch.tensor([[[40.0, 0.0]], [[40.0, 0.0]]])

@@ -12,7 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from hgcn.names import score_name
+from hgcn.names import PLAIN_SCORES, score_name
 
 if TYPE_CHECKING:
     from hgcn.experiments.reproduce import Status
@@ -135,24 +135,25 @@ class TrainingDisplay(LiveDisplay):
 
     def __init__(self, quiet: bool = False, every: float = 10.0) -> None:
         super().__init__(quiet, every)
-        self.first: int | None = None
+        self.first: tuple[int, float] | None = None
         self.score = self.curvatures = ""
 
     def update(self, progress: Progress) -> None:
         """Show the state of training after an epoch."""
-        if self.first is None:
-            self.first = progress.epoch - 1  # epochs of an earlier call took none of our time
+        if self.first is None:  # it may have compiled kernels, which no other epoch does
+            self.first = progress.epoch, progress.seconds
         if progress.score is not None:
             self.score = f"val {100 * progress.score:.2f}"
             self.curvatures = " ".join(f"{c:.2g}" for c in progress.curvatures)
-        rate = progress.seconds / (progress.epoch - self.first)
+        epochs, seconds = progress.epoch - self.first[0], progress.seconds - self.first[1]
+        most = seconds / epochs * (progress.epochs - progress.epoch) if epochs else None
         facts = [
             (5, f"loss {progress.loss:.4f}"),
             (0, self.score),
             (1, _best(progress)),
             (2, f"patience {progress.patience_left}"),
             # Training may stop before the last epoch.
-            (3, f"at most {duration(rate * (progress.epochs - progress.epoch))}"),
+            (3, "" if most is None else f"at most {duration(most)}"),
             (6, f"c {self.curvatures}" if self.curvatures else ""),
         ]
         self.show(Line(_epoch(progress), facts, progress.epoch / progress.epochs))
@@ -272,7 +273,8 @@ def scores_table(metrics: Mapping[str, Any], title: str) -> Table:
     table.add_column("test", justify="right", style="bold")
     for name in metrics["test"]:
         mark = " *" if name == metrics["select"] else ""
-        values = [percent(metrics[part][name]) for part in ("val", "test")]
+        show = plain if name in PLAIN_SCORES else percent
+        values = [show(metrics[part][name]) for part in ("val", "test")]
         table.add_row(score_name(name) + mark, *values)
     return table
 
@@ -306,6 +308,13 @@ def percent(value: float | Mapping[str, float]) -> str:
     if isinstance(value, Mapping):
         return f"{100 * value['mean']:.2f} ± {100 * value['std']:.2f}"
     return f"{100 * value:.2f}"
+
+
+def plain(value: float | Mapping[str, float]) -> str:
+    """A number that is no share, with its deviation where there is one."""
+    if isinstance(value, Mapping):
+        return f"{value['mean']:.2f} ± {value['std']:.2f}"
+    return f"{value:.2f}"
 
 
 def rows_table(

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hgcn.names import score_name
+from hgcn.names import PLAIN_SCORES, score_name
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -17,10 +17,15 @@ CLOSE = 0.005
 FLAT = 0.01
 """Distances that differ by less than this from Euclidean ones make no difference."""
 COLUMNS = {
+    "map": "MAP\ntest",
+    "mean_rank": "mean rank\ntest",
     "roc_auc": "ROC AUC\ntest",
     "roc_auc_degrees": "same\ndegrees",
     "ap": "AP\ntest",
     "mrr": "MRR\ntest",
+    "accuracy": "accuracy\ntest",
+    "f1": "F1\ntest",
+    "f1_macro": "macro F1\ntest",
 }
 """The scores on the test part that are shown, and the heads of their columns."""
 
@@ -36,12 +41,14 @@ def untrained_table(metrics: Mapping[str, Any]) -> Table | None:
     from hgcn.commands._display import rows_table
 
     select = metrics["select"]
+    shown = [column for column in COLUMNS if column in metrics["test"]]
     rows = []
     for name in (metrics["model"], *untrained["test"]):
         val, test = (_scores_of(metrics, name, part) for part in ("val", "test"))
-        cells = [val.get(select), *(test.get(column) for column in COLUMNS)]
-        rows.append([_title(name), *map(_cell, cells)])
-    header = ["without training", COLUMNS[select].replace("test", "val"), *COLUMNS.values()]
+        cells = [_cell(test.get(column), column) for column in shown]
+        rows.append([_title(name), _cell(val.get(select), select), *cells])
+    heads = [COLUMNS[select].replace("test", "val"), *(COLUMNS[column] for column in shown)]
+    header = ["without a network" if metrics["task"] == "node" else "without training", *heads]
     return rows_table(header, rows)
 
 
@@ -61,7 +68,8 @@ def _untrained_advice(metrics: Mapping[str, Any]) -> str | None:
         return None
     verdict = "would be ahead" if found[best] > own else "would have done as well"
     return (
-        f"Without any training, {_title(best)} {verdict} on validation: "
+        f"{'Without a network' if metrics['task'] == 'node' else 'Without any training'}, "
+        f"{_title(best)} {verdict} on validation: "
         f"{score_name(select)} {100 * found[best]:.2f}, {metrics['model']} {100 * own:.2f}."
     )
 
@@ -100,5 +108,6 @@ def _title(name: str) -> str:
     return "Adamic-Adar" if name == "adamic_adar" else name.replace("_", " ")
 
 
-def _cell(value: float | Mapping[str, float] | None) -> str:
-    return "-" if value is None else f"{100 * mean_of(value):.2f}"
+def _cell(value: float | Mapping[str, float] | None, name: str) -> str:
+    unit = 1 if name in PLAIN_SCORES else 100
+    return "-" if value is None else f"{unit * mean_of(value):.2f}"

@@ -144,16 +144,18 @@ def _text(value: Any) -> str:
 def _scores(columns: Sequence[_Column]) -> Iterable[list[str | Text]]:
     from rich.text import Text
 
-    from hgcn.commands._display import percent
-    from hgcn.names import score_name
+    from hgcn.commands._display import percent, plain
+    from hgcn.names import PLAIN_SCORES, score_name
 
     names = dict.fromkeys(name for column in columns for name in column.metrics["test"])
     for name in names:
         values = [column.metrics["test"].get(name) for column in columns]
-        best = max((_mean(value) for value in values if value is not None), default=0.0)
+        means = [_mean(value) for value in values if value is not None]
+        show, choose = (plain, min) if name in PLAIN_SCORES else (percent, max)
+        best = choose(means, default=0.0)
         cells = [
             "-" if value is None
-            else Text(percent(value), "bold" * (len(columns) > 1 and _mean(value) == best))
+            else Text(show(value), "bold" * (len(columns) > 1 and _mean(value) == best))
             for value in values
         ]  # fmt: skip
         yield [score_name(name), *cells]

@@ -33,13 +33,16 @@ def run(arguments: argparse.Namespace) -> int:
     trained, graph = open_run(arguments)
     scores = trained.evaluate(graph, negatives=arguments.negatives)
 
-    from hgcn.commands._display import output, percent, rows_table
-    from hgcn.names import score_name
+    from hgcn.commands._display import output, percent, plain, rows_table
+    from hgcn.names import PLAIN_SCORES, score_name
 
     where = "its own test part" if graph is None else str(arguments.graph)
     if arguments.negatives == "hard":
         where += ", hard negatives"
     title = f"{arguments.run}: {trained.config.task} prediction with {trained.config.model}"
-    rows = [[score_name(name), percent(value)] for name, value in scores.items()]
+    rows = [
+        [score_name(name), (plain if name in PLAIN_SCORES else percent)(value)]
+        for name, value in scores.items()
+    ]
     output().print(rows_table(["score", f"on {where}"], rows, title))
     return 0

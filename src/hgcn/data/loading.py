@@ -10,7 +10,7 @@ from hgcn.data.graph import Graph
 from hgcn.data.reading.bounds import STDIN
 from hgcn.data.reading.source import read
 from hgcn.errors import DataError
-from hgcn.text import one_of
+from hgcn.text import near_miss
 
 
 def load(source: Any, **options: Any) -> Graph:
@@ -31,11 +31,16 @@ def load(source: Any, **options: Any) -> Graph:
     if not isinstance(source, str):
         return read(source, **options)
     if source in DATASETS:
-        graph = load_dataset(source)  # nosec B615  # ours, not Hugging Face's
+        directed = options.get("directed")
+        graph = load_dataset(source, directed=directed)  # nosec B615  # ours, not Hugging Face's
         return read(graph, **options) if options else graph
     if _exists(source) or source == str(STDIN):
         return read(source, **options)
-    raise DataError(one_of("source", source, DATASETS, "or the path of an existing file or folder"))
+    near = near_miss(source, [*DATASETS, *_beside(source)])
+    raise DataError(
+        "Expected `source` to be the path of an existing file or folder, or the name of a data "
+        f"set, got {source!r}.{near} `hgcn datasets` lists the data sets."
+    )
 
 
 def _exists(path: str) -> bool:
@@ -43,3 +48,11 @@ def _exists(path: str) -> bool:
         return Path(path).exists()
     except (OSError, ValueError):  # longer than a path may be, or with a null character
         return False
+
+
+def _beside(path: str) -> list[str]:
+    """Paths of what is in the folder where something was looked for."""
+    try:
+        return [str(Path(path).with_name(found.name)) for found in Path(path).parent.iterdir()]
+    except (OSError, ValueError):
+        return []

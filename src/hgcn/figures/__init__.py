@@ -9,6 +9,7 @@ from hgcn.figures.attention import attention_figure, train_for_attention
 from hgcn.figures.curvature import curvature_figure
 from hgcn.figures.embeddings import embeddings_figure, train_for_embeddings
 from hgcn.figures.geometry import geometry_figure
+from hgcn.figures.hierarchy import hierarchy_figure
 from hgcn.figures.reliability import reliability_figure
 from hgcn.figures.training import training_figure
 from hgcn.plots.style import save
@@ -19,6 +20,7 @@ __all__ = [
     "curvature_figure",
     "embeddings_figure",
     "geometry_figure",
+    "hierarchy_figure",
     "plot_disk",
     "reliability_figure",
     "save",

@@ -1,4 +1,4 @@
-"""Calibration: logits of links to probabilities that can be taken at their word."""
+"""Calibration: logits to probabilities that can be taken at their word."""
 
 from __future__ import annotations
 
@@ -42,6 +42,10 @@ class Calibration:
         """Probabilities of logits, of the same type."""
         return (self.scale * logits.double() + self.shift).sigmoid().to(logits.dtype)
 
+    def classes(self, logits: Tensor) -> Tensor:
+        """Probabilities of classes ``[n, k]``: the softmax at the temperature 1/a."""
+        return (self.scale * logits.double()).softmax(-1).to(logits.dtype)
+
     @classmethod
     def from_tree(cls, tree: Any) -> Calibration:
         """What metrics.json has; nothing, as in older runs, leaves logits as they are."""
@@ -74,6 +78,36 @@ class Calibration:
 
         scale, shift = _greatest_likelihood(x, units, wanted)
         return cls(scale / spread, shift - scale / spread * middle)
+
+
+def fit_temperature(logits: Tensor, y: Tensor) -> Calibration:
+    """The scale of greatest likelihood of logits of classes ``[n, k]``, given the classes.
+
+    The right class is to have the probability (n + 1)/(n + k), as in Platt's scaling, so that the
+    scale is finite where all predictions are right. The cross-entropy is convex in the scale: its
+    slope is brought to zero by bisection.
+    """
+    logits, y = logits.detach().double().cpu(), y.cpu()
+    n, k = logits.shape
+    spread = float(logits.std(-1, correction=0).mean()) if n else 0.0
+    if not spread > 0 or not math.isfinite(spread):
+        return Calibration()
+    x = logits / spread
+    wanted = torch.full_like(x, 1 / (n + k))
+    wanted[torch.arange(n), y] += n / (n + k)
+
+    def slope(scale: float) -> float:
+        return float((((scale * x).softmax(-1) - wanted) * x).sum())
+
+    low, high = LEAST, 1.0
+    while slope(high) < 0 and high < 1e6:
+        high *= 2
+    if slope(low) >= 0:
+        return Calibration(scale=low / spread)
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if slope(middle) < 0 else (low, middle)
+    return Calibration(scale=high / spread)
 
 
 def _greatest_likelihood(x: Tensor, units: Tensor, wanted: Tensor) -> tuple[float, float]:

@@ -6,7 +6,6 @@ import copy
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from functools import singledispatch
 
 import numpy as np
 import torch
@@ -15,11 +14,11 @@ from torch import Tensor
 from hgcn.data import pairs as node_pairs
 from hgcn.data.graph import Graph
 from hgcn.errors import GraphError, RunError
-from hgcn.geometry.normal import saturate
 from hgcn.inference.predict import link_probabilities
 from hgcn.inference.trained import Trained, embeddings
 from hgcn.models.predictor import Predictor
-from hgcn.nn.spaces import Euclidean, Hyperbolic, Space
+from hgcn.nearest.forms import search_form, squared_distance_at
+from hgcn.nn.spaces import Space
 
 BLOCK = 200_000_000
 """Number of pairs that are searched in one call at most."""
@@ -204,21 +203,6 @@ def empty_heaps(graph: Graph, k: int, per_node: bool) -> Heaps:
     return np.empty((count, k)), np.empty((count, k, 2), np.int64), np.zeros(count, np.int64)
 
 
-@singledispatch
-def search_form(space: Space, z: Tensor) -> tuple[np.ndarray, np.ndarray] | None:
-    """Points in the form that ``pair_search.py`` takes: a vector and four numbers each.
-
-    None for a space that the compiled search does not know.
-    """
-    return None
-
-
-@singledispatch
-def squared_distance_at(space: Space, height: np.ndarray) -> np.ndarray:
-    """Squared distances, from the heights H that the search compares."""
-    return height
-
-
 def search_in_blocks(
     height_of: Callable[[Tensor], Tensor], graph: Graph, k: int, *, per_node: bool
 ) -> tuple[Tensor, Tensor]:
@@ -248,30 +232,6 @@ def search_in_blocks(
             keep = np.arange(len(height)) < k
         best = pairs[:, keep], height[keep]
     return torch.from_numpy(np.ascontiguousarray(best[0])), torch.from_numpy(best[1])
-
-
-@search_form.register
-def _(space: Euclidean, z: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    from hgcn.inference.pair_search import FLAT
-
-    v = z.detach().cpu().double().contiguous()
-    return v.numpy(), np.tile(FLAT, (len(v), 1))
-
-
-@search_form.register
-def _(space: Hyperbolic, z: Tensor) -> tuple[np.ndarray, np.ndarray]:
-    v = z.detach().cpu().double().contiguous()
-    _, rho = saturate(v, torch.tensor(space.curvatures[0] ** 0.5, dtype=v.dtype))
-    length = v.norm(dim=1, keepdim=True)
-    unit = v / torch.where(length > 0, length, 1.0)
-    radial = torch.stack((rho, rho.sinh(), (rho / 2).exp(), (-rho / 2).exp()), dim=1)
-    return unit.numpy(), radial.numpy()
-
-
-@squared_distance_at.register
-def _(space: Hyperbolic, height: np.ndarray) -> np.ndarray:
-    squared: np.ndarray = 4 / space.curvatures[0] * np.arcsinh(np.sqrt(height)) ** 2
-    return squared
 
 
 def groups(graph: Graph) -> np.ndarray:

@@ -1,10 +1,7 @@
 r"""The compiled search for the most probable pairs of points without an edge.
 
-A squared distance in hyperbolic space is an increasing function of
-:math:`H = \sinh^2((\rho_i - \rho_j)/2) + \sinh\rho_i \sinh\rho_j |u_i - u_j|^2/4`, which
-needs no exponential for a pair once each node has its own. H is called the height of a pair. A
-node of flat space has the numbers ``FLAT``, with which H is the squared Euclidean distance. So one
-search serves both.
+Points have the form of :mod:`hgcn.nearest.forms`, and are compared by the height H of a pair, of
+which the squared distance is an increasing function.
 
 Without a structural term the best pairs are those of the smallest height. With one, an upper bound
 of the term says how high a pair may be at most to be among the best. Nodes with many neighbours
@@ -40,11 +37,9 @@ from hgcn.inference.structural_rows import (
     visit,
 )
 from hgcn.kernels.numba_cpu.counts_of_pairs import find
-from hgcn.kernels.numba_cpu.instructions import square_between
 from hgcn.kernels.rows import Doubles, Ints
+from hgcn.nearest.heights import height
 
-FLAT = (0.0, 2.0, 1.0, 1.0)
-"""The values of (rho, sinh(rho), exp(rho/2), exp(-rho/2)) that make H the flat distance."""
 QUANTUM = 2.0**-30
 """Logits are rounded to multiples of it, so that rounding errors do not order equal pairs."""
 EXACT = 1e-12
@@ -82,22 +77,6 @@ class Pairs(NamedTuple):
     c: float
     structured: bool
     both_ways: bool
-
-
-# No sum is reordered, so that H of (i, j) and of (j, i) is the same to the last digit.
-@compiled()
-def _height(point: Doubles, at: Doubles, i: int, j: int, limit: float) -> float:
-    """H of two points, or a smaller number above ``limit`` where H is above it too."""
-    one, two = at[i], at[j]
-    sh = 0.5 * (one[2] * two[3] - two[2] * one[3])
-    if one[0] + two[0] < 0.1:  # the exponentials lose digits here
-        half = 0.5 * (one[0] - two[0])
-        square = half * half
-        sh = half * (1.0 + square / 6.0 * (1.0 + square / 20.0 * (1.0 + square / 42.0)))
-    h = sh * sh
-    if h > limit:
-        return h
-    return h + 0.25 * (one[1] * two[1]) * square_between(point, i, point, j)
 
 
 @compiled(inside=True)
@@ -251,7 +230,7 @@ def _search_near(
             j = model.other[e]
             if find(pairs.other, pairs.start[i], pairs.start[i + 1], j) >= 0:
                 continue
-            h = _height(pairs.point, pairs.at, i, j, np.inf)
+            h = height((pairs.point, pairs.at), i, (pairs.point, pairs.at), j, np.inf)
             key = _rounded(_base(h, pairs) + term_of(i, j, model, room))
             if not _after(key, i, j, bar):
                 size = _put(key, i, j, heap, size)
@@ -270,7 +249,7 @@ def _search_near(
         most = limit[kind, bucket]
         if most < 0.0:
             continue
-        h = _height(pairs.point, pairs.at, i, j, most)
+        h = height((pairs.point, pairs.at), i, (pairs.point, pairs.at), j, most)
         if h > most:
             continue
         key = _key_before(i, j, h, pairs, model, bar, room)
@@ -305,7 +284,7 @@ def _search_far(
             for j in found[1][:count]:
                 if j == i or (pairs.structured and (room.seen[j] == i or room.beside[j] == i)):
                     continue
-                h = _height(point, at, i, j, limit[kind])
+                h = height((point, at), i, (point, at), j, limit[kind])
                 if h > limit[kind]:
                     continue
                 key = _key_before(i, j, h, pairs, model, bar, room)

@@ -29,7 +29,7 @@ def _chances(trained: Trained, graph: Graph) -> Iterator[Tensor]:
     for rows in row_blocks(graph.num_nodes):
         with fixed_order(graph.size):
             block = z[rows].to(trained.config.device)
-            yield trained.predictor.classes(block).softmax(-1).cpu()
+            yield trained.calibration.classes(trained.predictor.classes(block)).cpu()
 
 
 def class_table(trained: Trained, graph: Graph) -> pl.DataFrame:

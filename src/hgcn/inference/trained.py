@@ -36,7 +36,7 @@ class Trained:
         features: the map from features of a graph to input of the network.
         num_nodes: number of nodes of the graph it was trained on.
         class_names: names of the classes, where it was trained on classes.
-        calibration: from logits of links to probabilities.
+        calibration: from logits to probabilities.
     """
 
     config: Config

@@ -1,6 +1,6 @@
 """Operations over neighbourhoods, fused on the CPU."""
 
-from hgcn.kernels.csr import Neighbourhoods, dropout_sparse, neighbourhoods
+from hgcn.kernels.csr import Neighbourhoods, dropout_sparse, neighbourhoods, scale_rows
 from hgcn.kernels.derivatives import first_only
 from hgcn.kernels.kept import kept_with
 from hgcn.kernels.operations import (
@@ -28,6 +28,7 @@ __all__ = [
     "local_sum",
     "neighbourhoods",
     "pair_counts",
+    "scale_rows",
     "sparse_product",
     "squared_distance",
     "translate",

@@ -77,6 +77,19 @@ class Neighbourhoods:
         loops = given.new_ones(len(self.source) - self.num_given)
         return torch.cat((given, loops))[self.order].to(dtype)
 
+    def symmetric(self, weight: Tensor, totals: Tensor | None = None) -> Tensor:
+        """Kipf and Welling's weights: each edge's divided by the root of both its ends' totals.
+
+        Args:
+            weight: those of the edges, in the order of the targets.
+            totals: for each source, the weight of all edges that end at it; by default that of
+                these edges, whose sources and targets must then be the same nodes.
+        """
+        if totals is None:
+            totals = weight.new_zeros(self.num_targets).index_add(0, self.target, weight)
+        root = torch.where(totals > 0, totals.rsqrt(), 0.0).to(weight.dtype)
+        return weight * root[self.source] * root[self.target]
+
     def _keep(self, key: tuple[str, torch.dtype], make: Callable[[], Tensor]) -> Tensor:
         if key not in self._kept:
             with torch.inference_mode(False):
@@ -149,6 +162,14 @@ def with_values(x: Tensor, values: Tensor) -> Tensor:
 def dropout_sparse(x: Tensor, p: float) -> Tensor:
     """Zero entries of a sparse matrix at random and scale the others, as dropout does."""
     return with_values(x, dropout(sparse_rows(x)[1], p))
+
+
+def scale_rows(x: Tensor, factor: Tensor) -> Tensor:
+    """Multiply each row of a matrix, dense or sparse, by a number of its own."""
+    if x.layout is torch.strided:
+        return x * factor.to(x.dtype).unsqueeze(-1)
+    graph, values = sparse_rows(x)
+    return with_values(x, values * factor.to(values.dtype)[graph.target])
 
 
 def dropout(values: Tensor, p: float) -> Tensor:

@@ -8,8 +8,9 @@ from hgcn.models.base import Encoder
 from hgcn.models.hyperbolic import HGCN, HNN
 from hgcn.models.linear import MLP
 from hgcn.models.mixed import EucMixed, HypMixed
+from hgcn.models.propagated import Propagated
 from hgcn.models.pyg import GAT, GCN, SAGE, SGC
-from hgcn.models.shallow import Euc, Hyp
+from hgcn.models.shallow import Euc, Free, Hyp
 from hgcn.models.table import build, options_of
 from hgcn.names import MODELS
 
@@ -25,8 +26,10 @@ __all__ = [
     "Encoder",
     "Euc",
     "EucMixed",
+    "Free",
     "Hyp",
     "HypMixed",
+    "Propagated",
     "build",
     "options_of",
 ]

@@ -42,12 +42,14 @@ class Encoder(nn.Module, ABC):
         inductive: whether the encoder works for nodes that it was not trained on.
         uses_edges: whether a layer passes messages; otherwise each node is on its own.
         normalised: whether messages are divided by the total weight of the edges of each node.
+        trained_nodes: number of nodes of the graph that it is trained on, for heads that need it.
     """
 
-    inductive: ClassVar[bool] = True
+    inductive: bool = True
     uses_edges: ClassVar[bool] = True
-    normalised: ClassVar[bool] = False
+    normalised: bool = False
     curvature: Curvature | None
+    trained_nodes: int = 0
 
     def __init__(
         self, in_channels: int, dim: int, *, layers: int, curvature: Curvature | None = None

@@ -43,6 +43,8 @@ class HGCN(Encoder):
             :class:`~hgcn.nn.HGCNConv`.
         attention: whether neighbours are weighted by attention, or else evenly.
         heads: number of attention heads.
+        symmetric: whether weights are normalised by both ends, as GCN's are; see
+            :class:`~hgcn.nn.HGCNConv`.
         root_weight: whether a node's own point has a linear map of its own in each layer.
         dropout: probability with which an entry of :math:`W^\ell` is zeroed in training
             (DropConnect).
@@ -71,6 +73,7 @@ class HGCN(Encoder):
         aggregation: str = "local",
         attention: bool = True,
         heads: int = 1,
+        symmetric: bool = False,
         root_weight: bool = False,
         dropout: float = 0.0,
         bias: bool = True,
@@ -80,6 +83,7 @@ class HGCN(Encoder):
     ) -> None:
         check_options(in_channels=in_channels, dim=dim, layers=layers, heads=heads, dropout=dropout)
         super().__init__(in_channels, dim, layers=layers, curvature=Curvature(c, trainable_c))
+        self.normalised = symmetric
         sizes = [in_channels] + [dim] * (layers - 1)
         self.convs = nn.ModuleList(
             HGCNConv(
@@ -90,6 +94,7 @@ class HGCN(Encoder):
                 aggregation=aggregation,
                 attention=attention,
                 heads=heads,
+                symmetric=symmetric,
                 root_weight=root_weight,
                 dropout=dropout,
                 bias=bias,
@@ -102,7 +107,8 @@ class HGCN(Encoder):
     def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
         """See :class:`~hgcn.models.Encoder`."""
         conv = self.convs[number]
-        return cast(Tensor, conv(x, block.edge_index, block.weight, size=block.size))
+        edges, weight = block.edge_index, block.weight
+        return cast(Tensor, conv(x, edges, weight, size=block.size, totals=block.totals))
 
     def attention_shares(
         self, layers: Sequence[Tensor], edge_index: Tensor, edge_weight: Tensor | None = None

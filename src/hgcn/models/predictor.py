@@ -14,6 +14,7 @@ from hgcn import kernels
 from hgcn.config import Config
 from hgcn.errors import ConfigError, ModelError
 from hgcn.models.base import Encoder
+from hgcn.models.propagated import Propagated
 from hgcn.models.table import build, options_of
 from hgcn.names import CLASSIFIERS
 from hgcn.nn import FermiDirac
@@ -23,7 +24,7 @@ from hgcn.text import near_miss
 
 MODEL_OPTIONS = (
     "layers", "dropout", "act", "last_act", "c", "trainable_c", "aggregation", "attention", "heads",
-    "root_weight", "bias",
+    "symmetric", "root_weight", "bias",
 )  # fmt: skip
 """Settings that not every model has."""
 
@@ -51,15 +52,21 @@ class Predictor(nn.Module):
         super().__init__()
         self.num_classes = num_classes
         self.feature_dropout = config.feature_dropout or 0.0
+        self.node_dropout = config.node_dropout
         options = {
             name: value for name in MODEL_OPTIONS if (value := getattr(config, name)) is not None
         }
-        self.encoder = build(config.model, in_channels, config.dim, num_nodes=num_nodes, **options)
+        read = config.dim if config.propagation else in_channels
+        self.encoder = build(config.model, read, config.dim, num_nodes=num_nodes, **options)
+        if config.propagation:
+            hops = config.propagation
+            self.encoder = Propagated(self.encoder, in_channels=in_channels, hops=hops)
         self.decoder = FermiDirac(config.r, config.t, trainable=bool(config.trainable_decoder))
         self.classifier: nn.Module | None = None
         if num_classes:
             kind = CLASSIFIERS.find(config.classifier)
             self.classifier = kind.of(config.dim, num_classes, self.encoder.curvature)
+        self.encoder.trained_nodes = num_nodes
         self.heads = nn.ModuleDict(make_heads(self.encoder) if make_heads else {})
         self.structure = StructureTerm() if config.structure else None
         if config.dtype == "float64":
@@ -106,10 +113,13 @@ class Predictor(nn.Module):
         edge_index: Tensor | Sequence[Block],
         edge_weight: Tensor | None = None,
     ) -> Tensor:
-        """Embeddings of all nodes; in training, some of the features are left out at random."""
+        """Embeddings of all nodes; in training, some features or nodes are left out at random."""
         if self.training and self.feature_dropout:
             drop = functional.dropout if x.layout is torch.strided else kernels.dropout_sparse
             x = drop(x, self.feature_dropout)
+        if self.training and self.node_dropout:
+            kept = torch.rand(len(x), device=x.device) >= self.node_dropout
+            x = kernels.scale_rows(x, kept / (1 - self.node_dropout))
         if isinstance(edge_index, Tensor):
             return self.encoder.encode(x, edge_index, edge_weight)
         return self.encoder.encode_blocks(x, edge_index)

@@ -79,14 +79,8 @@ class _Stack(Encoder):
 
 
 def _symmetric(graph: Neighbourhoods, block: Block, dtype: torch.dtype) -> Tensor:
-    """Kipf and Welling's weights: each edge's divided by the root of both its ends' totals."""
-    weight = graph.weights(block.weight, dtype)
-    if block.totals is None:
-        total = weight.new_zeros(graph.num_targets).index_add(0, graph.target, weight)
-    else:
-        total = block.totals.to(dtype)
-    root = torch.where(total > 0, total.rsqrt(), 0.0)
-    return weight * root[graph.source] * root[graph.target]
+    totals = None if block.totals is None else block.totals.to(dtype)
+    return graph.symmetric(graph.weights(block.weight, dtype), totals)
 
 
 @final

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import ClassVar, final
+from typing import final
 
 import torch
 from torch import Tensor, nn
@@ -18,7 +18,7 @@ from hgcn.models.optim import Adam, CombinedOptimizer
 class Shallow(Encoder):
     """An embedding for each node."""
 
-    inductive: ClassVar[bool] = False
+    inductive = False
     embedding: nn.Parameter
 
     def __init__(
@@ -164,3 +164,41 @@ class Hyp(Poincare):
     def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
         self._check_nodes(x)
         return [self._logarithm(self.curvature())]
+
+
+@final
+class Free(Shallow):
+    """A free point of hyperbolic space for each node. Features and edges are not used.
+
+    Points are in normal coordinates and trained by Adam, as plain vectors. The Poincaré embeddings
+    of Nickel and Kiela (2017) and the Lorentz embeddings of 2018 are points of the same space in
+    two other coordinates: ``run.embeddings(coordinates="ball")`` and ``"hyperboloid"``.
+
+    Args:
+        in_channels: size of each node's features.
+        dim: size of each embedding.
+        num_nodes: number of nodes of the graph.
+        c: the space has sectional curvature ``-c``. It is not trained: a change of it is a change
+            of the unit of length.
+        std: standard deviation of each coordinate at the start.
+    """
+
+    curvature: Curvature
+
+    def __init__(
+        self,
+        in_channels: int,
+        dim: int = 16,
+        *,
+        num_nodes: int,
+        c: float = 1.0,
+        std: float = 0.01,
+    ) -> None:
+        check_options(std=std)
+        curvature = Curvature(c, trainable=False)
+        super().__init__(in_channels, dim, num_nodes=num_nodes, curvature=curvature)
+        self.embedding = nn.Parameter(std * torch.randn(num_nodes, dim))
+
+    def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
+        self._check_nodes(x)
+        return [self.embedding.clone()]

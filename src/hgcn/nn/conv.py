@@ -69,6 +69,11 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
         attention: whether weights come from attention. Otherwise they are the edge weights,
             divided by their sum over each neighbourhood.
         heads: number of attention heads; their weights are averaged.
+        symmetric: whether weights are multiplied by :math:`\sqrt{d_i / d_j}`, where :math:`d_i` is
+            the total weight of the edges that end at i. Without attention they are then
+            :math:`e_{ij} / \sqrt{d_i d_j}`, those of ``GCNConv``. The bias is added after the
+            average. Near c = 0, with ``aggregation="origin"`` and without attention, the layer is
+            ``GCNConv``. Not in the paper; for ``"local"`` and ``"origin"`` only.
         root_weight: whether the node's own point has a linear map of its own, whose result is
             added to the average: :math:`\mathbf{y}_i \oplus^K (W_r \otimes^K \mathbf{x}_i)`. So the
             layer can tell a node from its neighbours, as ``SAGEConv`` can. Not in the paper.
@@ -105,6 +110,7 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
         aggregation: str = "local",
         attention: bool = True,
         heads: int = 1,
+        symmetric: bool = False,
         root_weight: bool = False,
         dropout: float = 0.0,
         bias: bool = True,
@@ -114,6 +120,11 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
         super().__init__()
         if aggregation not in AGGREGATIONS:
             raise ModelError(one_of("aggregation", aggregation, AGGREGATIONS))
+        if symmetric and aggregation in ("centroid", "frechet"):
+            raise ModelError(
+                "Expected the aggregation 'local' or 'origin' with `symmetric`, got "
+                f"{aggregation!r}, whose weights must add up to one."
+            )
         from_source, from_target = (
             in_channels if isinstance(in_channels, tuple) else (in_channels, in_channels)
         )
@@ -121,13 +132,17 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
         self.aggregation = aggregation
         self._aggregate = AGGREGATIONS[aggregation]
         self.add_self_loops = add_self_loops
+        self.symmetric = symmetric
+        # Symmetric weights do not add up to one: a bias before them would grow with the degree.
+        before = bias and not symmetric
         self.linear = HypLinear(
-            from_source, out_channels, c=c, trainable_c=trainable_c, bias=bias, dropout=dropout
+            from_source, out_channels, c=c, trainable_c=trainable_c, bias=before, dropout=dropout
         )
+        self.bias = nn.Parameter(torch.zeros(out_channels)) if bias and symmetric else None
         self.linear_target = None
         if isinstance(in_channels, tuple):
             self.linear_target = HypLinear(
-                from_target, out_channels, c=self.curvature, bias=bias, dropout=dropout
+                from_target, out_channels, c=self.curvature, bias=before, dropout=dropout
             )
         self.attention = NeighbourAttention(out_channels, heads=heads) if attention else None
         self.root = None
@@ -154,6 +169,8 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
         for module in (self.linear, self.linear_target, self.attention, self.root):
             if module is not None:
                 module.reset_parameters()
+        if self.bias is not None:
+            nn.init.zeros_(self.bias)
 
     @full_precision
     def forward(
@@ -163,6 +180,8 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
         edge_weight: Tensor | None = None,
         size: tuple[int | None, int | None] | None = None,
         return_attention_weights: bool | None = None,
+        *,
+        totals: Tensor | None = None,
     ) -> Tensor | tuple[Tensor, tuple[Tensor, Tensor]]:
         """Map points to points; see the class for shapes.
 
@@ -173,6 +192,8 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
             size: the numbers of sources and targets, if targets have no points, or if ``x`` is one
                 tensor: the targets are then the first of the sources.
             return_attention_weights: whether to return the edges and their weights too.
+            totals: for each source, the weight of all edges that end at it, its self-loop among
+                them; for ``symmetric`` layers on a sampled part of a graph.
         """
         x_source, x_target = x if isinstance(x, tuple | list) else (x, x)
         if type(edge_index) is not Tensor or edge_index.layout is not torch.strided:
@@ -197,7 +218,11 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
         )
         share = self._shares(source, target, edge_weight, graph)
         weight = self._weights(share, graph)
+        if self.symmetric:
+            weight = weight * self._balance(edge_weight, totals, graph, weight.dtype)
         mean = self._aggregate(target, source, weight, c, graph)
+        if self.bias is not None:
+            mean = kernels.translate(mean, self.bias, c)
         if self.root is not None and x_target is not None:
             mean = kernels.translate(mean, self.root(first_rows(x_target, targets), c), c)
         out: Tensor = kernels.first_only(self.act(mean))
@@ -218,6 +243,26 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
             return self.attention(target, source, graph, prior=given)
         total = given.new_zeros(graph.num_targets).index_add(0, graph.target, given)
         return (given / torch.where(total > 0, total, 1.0)[graph.target]).unsqueeze(-1)
+
+    def _balance(
+        self,
+        edge_weight: Tensor | None,
+        totals: Tensor | None,
+        graph: Neighbourhoods,
+        dtype: torch.dtype,
+    ) -> Tensor:
+        """For each edge, the root of its target's total divided by its source's."""
+        if totals is None:
+            if graph.num_sources != graph.num_targets:
+                raise GraphError(
+                    "Expected one set of nodes, or the `totals` of all sources, for a symmetric "
+                    f"layer, got {graph.num_sources} sources and {graph.num_targets} targets."
+                )
+            given = graph.weights(edge_weight, dtype)
+            totals = given.new_zeros(graph.num_targets).index_add(0, graph.target, given)
+        root = totals.to(dtype).sqrt()
+        below = torch.where(root > 0, root, torch.inf)
+        return root[graph.target] / below[graph.source]
 
     def _weights(self, share: Tensor, graph: Neighbourhoods) -> Tensor:
         """The weight of each edge in the mean, from those of all heads."""

@@ -34,7 +34,7 @@ class Space(Protocol):
         """The points reached from ``v`` along ``t``, a tangent vector at the origin."""
 
     def coordinates(self, v: Tensor, name: str) -> Tensor:
-        """Points in the coordinates "normal", "hyperboloid" or "ball"."""
+        """Points in the coordinates "normal", "hyperboloid" or "ball", or as "mips" vectors."""
 
     def plane(self, v: Tensor) -> tuple[Tensor, float | None]:
         """The points in a plane that can be drawn, ``[n, 2]``, each at its own radius.
@@ -90,29 +90,35 @@ class Hyperbolic:
     def curvatures(self) -> tuple[float, ...]:
         """The one number c."""
         with torch.no_grad():
-            return (float(self._c()),)
+            return (float(self.number()),)
 
     def squared_distance(self, v: Tensor, w: Tensor) -> Tensor:
         """The squared distance of the paper (Eq. 4), exact at every radius."""
-        return kernels.squared_distance(v, w, self._c(v))
+        return kernels.squared_distance(v, w, self.number(v))
 
     def translate(self, v: Tensor, t: Tensor) -> Tensor:
         """The exponential map at v of t, carried there from the origin."""
-        return kernels.translate(v, t, self._c(v))
+        return kernels.translate(v, t, self.number(v))
 
     def coordinates(self, v: Tensor, name: str) -> Tensor:
         """Points in other coordinates, in float64: far out they need every digit."""
         _check_coordinates(name)
         if name == "normal":
             return v
-        to = geometry.to_hyperboloid if name == "hyperboloid" else geometry.to_ball
-        return to(v.double(), c=self._c().detach().to(v.device).double())
+        to = geometry.to_ball if name == "ball" else geometry.to_hyperboloid
+        x = to(v.double(), c=self.number().detach().to(v.device).double())
+        if name == "mips":
+            # The inner product with a point of the hyperboloid is then that of Lorentz, which is
+            # -cosh(sqrt(c) d)/c: the larger it is, the nearer the points.
+            x[..., 0].neg_()
+        return x
 
     def plane(self, v: Tensor) -> tuple[Tensor, float | None]:
         """The two principal directions at the origin, with each radius as it was."""
         return principal_plane(v), self.curvatures[0]
 
-    def _c(self, like: Tensor | None = None) -> Tensor:
+    def number(self, like: Tensor | None = None) -> Tensor:
+        """The number c as a tensor, of the type and device of another one."""
         if isinstance(self.curvature, Curvature):
             return self.curvature()
         dtype = torch.float64 if like is None else like.dtype

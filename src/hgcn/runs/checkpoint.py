@@ -10,7 +10,7 @@ from pathlib import Path
 import torch
 
 from hgcn import files
-from hgcn.config import seconds_from
+from hgcn.cores import seconds_from
 from hgcn.errors import RunError
 from hgcn.ranks import Ranks
 from hgcn.runs import folder

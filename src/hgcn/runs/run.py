@@ -11,13 +11,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from torch import Tensor
 
 from hgcn.data.graph import FINGERPRINT, Graph
 from hgcn.errors import ConfigError, DataError, GraphError, RunError
-from hgcn.inference import predict, trained
+from hgcn.inference import hierarchy, predict, trained
 from hgcn.inference.missing_links import top_links
 from hgcn.inference.trained import Trained
+from hgcn.nearest.paths import path_between
+from hgcn.nearest.points import Points
 from hgcn.text import one_of
 from hgcn.training.links import LinkTask
 from hgcn.training.problem import Problem, task_of
@@ -113,7 +116,8 @@ class Run(Trained):
         if not isinstance(graph, Graph) or options:
             from hgcn.data import load
 
-            known = {"directed": self.config.directed, "encoding": encoding}
+            directed = True if self.config.task == "hierarchy" else self.config.directed
+            known = {"directed": directed, "encoding": encoding}
             known = {name: value for name, value in known.items() if value is not None}
             graph = load(graph, **{**known, **options})
         self._warn_of_strange(graph)
@@ -218,6 +222,56 @@ class Run(Trained):
             (torch.Size([2, 10]), torch.Size([10]))
         """
         return top_links(self, k, self.resolve(graph), per_node=per_node)
+
+    def points(self, graph: Any = None) -> Points:
+        """The embeddings as points with ids, which have neighbours and paths between them."""
+        graph = self.resolve(graph)
+        z = trained.embeddings(self, graph)
+        return Points(z, self.predictor.encoder.space, graph.ids, "the graph")
+
+    def neighbours(self, ids: Any = None, k: int = 10, graph: Any = None) -> pl.DataFrame:
+        """The k nearest nodes of nodes, in the distance of the model, exactly: a row for each.
+
+        Args:
+            ids: the id of a node, or several; by default all.
+            k: how many for each node.
+            graph: another graph than the run's own.
+        """
+        import polars as pl
+
+        asked = [ids] if isinstance(ids, str | int) else ids
+        return pl.concat(self.points(graph).neighbour_blocks(asked, k))
+
+    def path_between(self, first: Any, last: Any, graph: Any = None) -> pl.DataFrame:
+        """The nodes nearest to the geodesic between two, in their order on the way."""
+        return path_between(self.points(graph), first, last)
+
+    def ancestors(self, ids: Any, k: int = 10, graph: Any = None) -> pl.DataFrame:
+        """The k likeliest ancestors of nodes, for the task "hierarchy": a row for each.
+
+        Args:
+            ids: the id of a node, or several.
+            k: how many for each node.
+            graph: a hierarchy; by default the run's own.
+        """
+        graph = self.resolve(graph)
+        return hierarchy.above_table(self, graph, hierarchy.numbers_of(graph, ids), k)
+
+    def place(self, features: Any, k: int = 5) -> pl.DataFrame:
+        """Where new nodes belong: the k nodes of the hierarchy likeliest to be above each.
+
+        Args:
+            features: a table of new nodes, with an id and the columns of training: a file or a
+                DataFrame; or an array with a row for each node.
+            k: how many for each node.
+        """
+        new = hierarchy.new_nodes(self, features)
+        self._warn_of_strange(new)
+        return hierarchy.above_table(self, self.graph, np.arange(new.num_nodes), k, new=new)
+
+    def roots(self, k: int = 10, graph: Any = None) -> pl.DataFrame:
+        """The k nodes nearest to the top of a hierarchy, those with the smallest radius."""
+        return hierarchy.roots_table(self, self.resolve(graph), k)
 
     def predict(self, graph: Any = None) -> pl.DataFrame:
         """A row for each node with what the task of the run predicts of it, such as its class."""

@@ -107,7 +107,8 @@ def _edge_shares(trained: Trained, graph: Graph, layers: Sequence[Tensor]) -> li
         known, order = node_pairs.keys(edges, graph.num_nodes).sort()
         position, found = node_pairs.find(known, asked)
         result.append(torch.where(found, share[order][position], torch.nan))
-    return result or [None] * (len(layers) - 1)
+    before: list[Tensor | None] = [None] * (len(layers) - 1 - len(result))
+    return before + result  # layers that only propagate come first and have none
 
 
 def title(trained: Trained, graph: Graph) -> str:

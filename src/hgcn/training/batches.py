@@ -82,7 +82,7 @@ def settle_batches(graph: Graph, config: Config, *, batched: bool) -> Config:
         batched: whether the task can be trained in mini-batches.
     """
     model: type[Encoder] = MODELS[config.model]
-    able = batched and model.layered()
+    able = batched and model.layered() and not config.propagation
     size = config.batch_size
     if current().world > 1:
         if size == 0:
@@ -99,6 +99,8 @@ def settle_batches(graph: Graph, config: Config, *, batched: bool) -> Config:
         return config.replace(batch_size=0)
     if not able:
         what = f"the model {config.model!r}" if batched else f"the task {config.task!r}"
+        if config.propagation:
+            what = f"a network whose features are propagated (`propagation` {config.propagation})"
         raise ConfigError(
             f"Expected `batch_size` 0, a full batch: {what} cannot be trained in mini-batches."
         )

@@ -121,7 +121,9 @@ class LinkTask(Task):
         for name in PARTS:
             self._prepare(name, getattr(split, name))
         # A negative has a number, two nodes, and the vectors of both.
-        expected = config.negatives * (config.hidden_share or 1) * split.train.positives.shape[1]
+        expected = (
+            (config.negatives or 1) * (config.hidden_share or 1) * split.train.positives.shape[1]
+        )
         need = int(expected) * (3 * 8 + 2 * 4 * config.dim)
         check_memory(need, "the negatives of a step", config)
         units = _units(split.train)
@@ -197,7 +199,7 @@ class LinkTask(Task):
             hidden = hidden.to(self.home)
             seen = self._without(hidden)
             positives = positives[:, hidden[self._unit_of_positive]]
-        count = round(config.negatives * positives.shape[1])
+        count = round((config.negatives or 1) * positives.shape[1])
         count = max(count, num_batches(positives.shape[1], config))
         return (
             seen,

@@ -6,7 +6,7 @@ import contextlib
 import math
 import time
 from collections.abc import Callable, Generator, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import torch
@@ -29,6 +29,11 @@ class Best:
 
     score: float = -math.inf
     epoch: int = 0
+    loss: float = math.inf
+
+    def is_beaten(self, score: float, loss: float) -> bool:
+        """Whether a later epoch is better: by its score, or by its loss if scores are the same."""
+        return score > self.score or (score == self.score and loss < self.loss)
 
 
 @dataclass
@@ -112,7 +117,7 @@ class State:
             "dropout": torch.get_rng_state(),
             "epoch": self.epoch,
             "steps": self.steps,
-            "best": {"score": self.best.score, "epoch": self.best.epoch},
+            "best": asdict(self.best),
         }
 
     def load_tree(self, tree: dict[str, Any]) -> None:
@@ -163,6 +168,7 @@ def _train(
         raise ConfigError("Expected a learning rate (`lr`) and `patience` to train with, got None.")
     others = [module for name, module in predictor.named_children() if name != "encoder"]
     optimizer = predictor.encoder.make_optimizer(config.lr, config.weight_decay, also=others)
+    rates = [group["lr"] for group in optimizer.param_groups]
     generator = torch.Generator().manual_seed(config.seed)
     state = State(predictor, optimizer, generator, Average(predictor, config.ema))
     if resume is not None:
@@ -173,6 +179,8 @@ def _train(
         with held_signals(patient=together) as let_in:
             while not _is_over(state, config):
                 epoch = state.epoch + 1
+                for group, rate in zip(optimizer.param_groups, rates, strict=True):
+                    group["lr"] = rate * task.lr_factor(epoch)
                 loss = _train_epoch(task, state, epoch, let_in)
                 score, curvatures = _validate(task, state, epoch, loss)
                 state.epoch = epoch
@@ -270,12 +278,12 @@ def _validate(
         return None, []
     predictor.eval()
     with state.average.in_place():
-        own = task.score("val")
-        score = current().on_first(lambda: own)
+        own = task.score("val"), task.tie_loss("val") if config.ties_by_loss else math.inf
+        score, tie = current().on_first(lambda: own)
         if not math.isfinite(score):
             raise DivergenceError(f"The validation score is {score} in epoch {epoch}.")
-        if score > state.best.score:
-            state.best, state.best_weights = Best(score, epoch), _copy(predictor)
+        if state.best.is_beaten(score, tie):
+            state.best, state.best_weights = Best(score, epoch, tie), _copy(predictor)
         curvatures = predictor.curvature_values()
     row = {"epoch": epoch, "loss": loss, task.select: score}
     state.history.append(row | {f"c{i}": c for i, c in enumerate(curvatures)})

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from hgcn.errors import DivergenceError
@@ -46,11 +47,33 @@ def node_metrics(logits: Tensor, y: Tensor) -> dict[str, float]:
     return {name: score(logits, y) for name, score in NODE_SCORES.items()}
 
 
+def confusion(logits: Tensor, y: Tensor) -> list[list[int]]:
+    """How many nodes of each class, a row, are predicted to be of each class, a column."""
+    k = logits.shape[-1]
+    pairs = y.cpu() * k + logits.argmax(-1).cpu()
+    table: list[list[int]] = pairs.bincount(minlength=k * k).reshape(k, k).tolist()
+    return table
+
+
 def finite_score(score: Score, first: Tensor, second: Tensor) -> float:
     """A score, or NaN if the network gave numbers that are not finite."""
     if not bool(first.isfinite().all() and second.isfinite().all()):
         return math.nan
     return score(first, second)
+
+
+def best_threshold(right: Tensor, wrong: Tensor) -> float:
+    """The score from which on pairs are called right for the greatest F1."""
+    scores, order = torch.cat((right, wrong)).sort(descending=True)
+    hits = torch.cat((torch.ones(len(right)), torch.zeros(len(wrong))))[order].cumsum(0)
+    f1 = 2 * hits / (len(right) + torch.arange(1, len(scores) + 1))
+    return float(scores[int(f1.argmax())]) if len(scores) else 0.0
+
+
+def f1_from(right: Tensor, wrong: Tensor, threshold: float) -> float:
+    """F1 of "is a" where scores from a threshold on count as such."""
+    hits, called = int((right >= threshold).sum()), int((wrong >= threshold).sum())
+    return 2 * hits / max(1, len(right) + hits + called)
 
 
 def _sorted(positive: Tensor, negative: Tensor) -> list[np.ndarray]:

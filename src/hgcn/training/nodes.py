@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, cast, final
 
@@ -12,8 +12,10 @@ from torch.nn import functional
 
 from hgcn.config import Config
 from hgcn.data.graph import Graph
+from hgcn.data.sparse import select_rows
 from hgcn.data.splits import NodeSplit, split_links, split_nodes
 from hgcn.errors import ConfigError, GraphError
+from hgcn.inference.calibration import Calibration, fit_temperature
 from hgcn.inference.feature_map import FeatureMap
 from hgcn.inference.predict import class_blocks, class_probabilities, class_table, known_classes
 from hgcn.inference.trained import Trained
@@ -23,8 +25,9 @@ from hgcn.ranks import current
 from hgcn.training.batches import Plan, Sampled, batch_seed, sampled, sampler_of, shuffled
 from hgcn.training.link_batches import LinkBatch
 from hgcn.training.links import LinkTask
-from hgcn.training.metrics import NODE_SCORES, Score, node_metrics
+from hgcn.training.metrics import NODE_SCORES, Score, confusion, node_metrics
 from hgcn.training.task import Input, Task
+from hgcn.training.untrained_nodes import label_propagation, logistic_regression, majority
 
 if TYPE_CHECKING:
     import polars as pl
@@ -68,9 +71,9 @@ class NodeTask(Task):
     """Node classification by cross-entropy, with further losses if the settings ask for them.
 
     Link prediction may be trained before it or together with it. With few labels, the predictions
-    of all nodes may be asked to agree between two passes with different dropout
-    (``consistency``): both should come near to their sharpened mean. The weight of this loss grows
-    over the first epochs.
+    of all nodes may be asked to agree between passes with different dropout (``consistency``,
+    ``views``): each should come near to their sharpened mean. The weight of this loss grows over
+    the first epochs.
     """
 
     scores: ClassVar[Mapping[str, Score]] = NODE_SCORES
@@ -250,10 +253,11 @@ class NodeTask(Task):
             return torch.zeros(())
         if not self.config.consistency:
             return self._entropy(self._logits(part, part.nodes), part.classes) / weight
-        # Mean cross-entropy of two passes over all nodes, and how much these disagree.
-        logits = torch.stack([self._logits(part, None) for _ in range(2)])
+        # Mean cross-entropy of some passes over all nodes, and how much these disagree.
+        views = self.config.views
+        logits = torch.stack([self._logits(part, None) for _ in range(views)])
         labelled = logits[:, part.nodes].flatten(0, 1)
-        loss = self._entropy(labelled, part.classes.repeat(2)) / (2 * weight)
+        loss = self._entropy(labelled, part.classes.repeat(views)) / (views * weight)
         if part.others is not None:
             logits = logits[:, part.others]
         return loss + agreement * disagreement(logits, asked)
@@ -272,6 +276,10 @@ class NodeTask(Task):
         z = self._embed(cast(Input, chosen.seen))
         return self.predictor.classes(z[chosen.nodes.to(self.device)]), chosen.classes
 
+    def tie_loss(self, part: str) -> float:
+        """The mean cross-entropy."""
+        return float(functional.cross_entropy(*self.outputs(part)))
+
     @classmethod
     def constants(cls, first: Tensor, second: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
         """Each class for all nodes."""
@@ -283,6 +291,40 @@ class NodeTask(Task):
     def metrics(self, part: str) -> dict[str, float]:
         """Accuracy, F1 and macro F1."""
         return node_metrics(*self.outputs(part))
+
+    def report(self, parts: Sequence[str]) -> dict[str, Any]:
+        """Scores without a network, the table of confusions, and the calibration."""
+        fitted = fit_temperature(*self.outputs("val"))
+        losses = {}
+        for part in parts:
+            logits, y = self.outputs(part)
+            losses[part] = {
+                when: float(functional.cross_entropy(how.scale * logits.double(), y))
+                for when, how in (("before", Calibration()), ("after", fitted))
+            }
+        return {
+            "untrained": {part: self._untrained(part) for part in parts},
+            "calibration": {"scale": fitted.scale, "shift": 0.0, "log_loss": losses},
+            "confusion": {part: confusion(*self.outputs(part)) for part in parts},
+        }
+
+    def _untrained(self, part: str) -> dict[str, dict[str, float]]:
+        train, chosen = self._parts["train"], self._parts[part]
+        known, seen = cast(Input, train.seen), cast(Input, chosen.seen)
+        y, asked, k = train.classes.to(self.home), chosen.nodes, self.graph.num_classes
+        scores = {"majority_class": majority(y, k).expand(len(asked), k)}
+        if self.graph.x is not None:
+            rows = select_rows(known.x, train.nodes), y, select_rows(seen.x, asked)
+            scores["logistic_regression"] = logistic_regression(*rows, k)
+        if known is seen:  # labels do not spread from graph to graph
+            given = seen.edge_index, seen.edge_weight, len(seen.x), k
+            spread = label_propagation(train.nodes, y, *given)
+            if spread is not None:
+                scores["label_propagation"] = spread[asked]
+        return {
+            name: node_metrics(score, chosen.classes.to(self.home))
+            for name, score in scores.items()
+        }
 
     @classmethod
     def evaluate(cls, trained: Trained, graph: Graph) -> dict[str, float]:

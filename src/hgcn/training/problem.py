@@ -113,6 +113,8 @@ def choose(graph: Graph, config: Config) -> Config:
         raise ConfigError(one_of("select", config.select, kind.scores))
     if config.structure and not kind.structured:
         raise ConfigError(f"Expected `structure` with links only, got the task {config.task!r}.")
+    if config.ties_by_loss and kind.tie_loss is Task.tie_loss:
+        raise ConfigError(f"Expected `ties_by_loss` with nodes only, got the task {config.task!r}.")
     if config.structure is None:
         config = config.replace(structure=kind.structured)
     config = _fill(config, {**USUAL, **kind.defaults(graph, config)})
@@ -129,7 +131,7 @@ def choose(graph: Graph, config: Config) -> Config:
 PATIENCE = 100
 USUAL = {
     "lr": 0.01, "hidden_share": 0.3, "trainable_decoder": False, "feature_dropout": 0.0,
-    "patience": PATIENCE,
+    "patience": PATIENCE, "negatives": 1.0,
 }  # fmt: skip
 """Settings that are left open, where a task has no others for them."""
 

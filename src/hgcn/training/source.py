@@ -60,6 +60,9 @@ def load_graph(config: Config, data: Any = None, **options: Any) -> Graph:
         )
     asked = {name: getattr(config, name) for name in READING}
     asked = {name: value for name, value in asked.items() if value not in (None, False)}
-    if config.directed is not None:
-        asked["directed"] = config.directed
+    directed = config.directed
+    if directed is None and config.task == "hierarchy" and not isinstance(data, Graph):
+        directed = True  # edges go from child to parent
+    if directed is not None:
+        asked["directed"] = directed
     return load(data, **{**asked, **options})

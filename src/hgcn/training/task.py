@@ -189,6 +189,10 @@ class Task(ABC):
         Randomness other than dropout comes from the generator.
         """
 
+    def lr_factor(self, epoch: int) -> float:
+        """What the learning rate is multiplied by in an epoch; by default 1."""
+        return 1.0
+
     @abstractmethod
     def loss(self, batch: Any) -> Tensor:
         """The loss of one step; of a share of a batch its part of the sum, see there."""
@@ -235,6 +239,10 @@ class Task(ABC):
     def score(self, part: str) -> float:
         """The score that picks the best epoch; higher is better."""
         return finite_score(self.scores[self.select], *self.outputs(part))
+
+    def tie_loss(self, part: str) -> float:
+        """What tells epochs of the same score apart (``ties_by_loss``); lower is better."""
+        raise ConfigError(f"Expected `ties_by_loss` with nodes only, got {self.config.task!r}.")
 
     # ------------------------------------------------------------------ a trained network
 

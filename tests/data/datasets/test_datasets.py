@@ -39,7 +39,7 @@ NOWHERE = "http://127.0.0.1:1"
 needs_data = pytest.mark.skipif(not DATA, reason="needs the data sets: set HGCN_DATA")
 needs_raw = pytest.mark.skipif(not (DATA and RAW), reason="needs raw files: set HGCN_RAW")
 BUILT_IN = {"disease", "disease_m"}
-ONLY_HERE = {"usair", "netscience", "yeast", "power"}  # in HGCN_DATA, or not at all
+ONLY_HERE = {"usair", "netscience", "yeast", "power", "wordnet_noun"}  # in HGCN_DATA, or not at all
 OGB = {name for name, entry in DATASETS.items() if entry.source == "snap-stanford/ogb"}
 
 

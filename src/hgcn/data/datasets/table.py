@@ -26,6 +26,7 @@ PRESETS = Path(__file__).with_name("presets")
 SERVER = "https://raw.githubusercontent.com"
 
 _LINK, _BOTH = ("link",), ("link", "node")
+_TREE = ("link", "hierarchy")
 _PLANETOID = ("none stated (code: MIT)", "kimiyoung/planetoid")
 _HGCN = "HazyResearch/hgcn"
 _ODBL = ("ODbL 1.0 (OpenFlights)", _HGCN)
@@ -114,7 +115,7 @@ _ENTRIES = (
     ),
     Dataset(
         "wordnet_mammal", "hypernyms of the mammals of WordNet, direct ones",
-        1180, 1180, 0, 0, 1, *_CONES, _LINK, 1.0,
+        1180, 1180, 0, 0, 1, *_CONES, _TREE, 1.0,
         folder="wordnet_mammal", presets=PRESETS, ids=("synset",), notes=_FROM_THE_ROOT,
     ),
     Dataset(
@@ -122,6 +123,11 @@ _ENTRIES = (
         1180, 6540, 0, 0, 1, *_CONES, _LINK, 1.0,
         folder="wordnet_mammal", presets=PRESETS, ids=("synset",), notes=_FROM_THE_ROOT,
         instead={"edges": "closure.csv"},
+    ),
+    Dataset(
+        "wordnet_noun", "hypernyms of the nouns of WordNet, direct ones",
+        82115, 84427, 0, 0, 1, "WordNet 3.0", "WordNet", _TREE, 4.5,
+        folder="wordnet_noun", presets=PRESETS, notes=(*_FROM_THE_ROOT, *_LOCAL),
     ),
     Dataset(
         "openflights", "flights, from the raw tables of 2014",
@@ -174,7 +180,9 @@ DATASETS = Datasets("data set", {entry.name: entry for entry in _ENTRIES})
 """All data sets by name; ``DATASETS.register("mine", Dataset("mine", ...))`` adds one."""
 
 
-def load_dataset(name: str, *, progress: bool = True, server: str = SERVER) -> Graph:
+def load_dataset(
+    name: str, *, directed: bool | None = None, progress: bool = True, server: str = SERVER
+) -> Graph:
     """A data set by name.
 
     It is made by its own function, if it has one. Else it is read from the folder ``HGCN_DATA`` if
@@ -187,6 +195,7 @@ def load_dataset(name: str, *, progress: bool = True, server: str = SERVER) -> G
 
     Args:
         name: one of :data:`DATASETS`.
+        directed: keep the direction in which edges are written in the files.
         progress: show a bar while downloading, where the terminal can.
         server: the address to download from: GitHub, or a mirror with the same paths.
     """
@@ -194,7 +203,8 @@ def load_dataset(name: str, *, progress: bool = True, server: str = SERVER) -> G
         raise DataError(one_of("name", name, DATASETS))
     entry = DATASETS[name]
     if entry.load is None:
-        graph = _read(entry, find_dataset(name) or _fetch(entry, progress, server))
+        found = find_dataset(name) or _fetch(entry, progress, server)
+        graph = _read(entry, found, directed)
     else:
         graph = entry.load()
         if not isinstance(graph, Graph):
@@ -248,8 +258,10 @@ def data_folders() -> list[Path]:
     return folders
 
 
-def _read(entry: Dataset, folder: Path) -> Graph:
-    fields = folder_fields(folder, instead=entry.instead, num_nodes=entry.nodes or None)
+def _read(entry: Dataset, folder: Path, directed: bool | None = None) -> Graph:
+    fields = folder_fields(
+        folder, directed=directed, instead=entry.instead, num_nodes=entry.nodes or None
+    )
     columns = fields["columns"]
     columns |= {column: load_array(folder / file) for column, file in entry.columns.items()}
     for column, file in entry.columns.items():

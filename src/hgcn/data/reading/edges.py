@@ -16,8 +16,8 @@ from hgcn.errors import DataError
 if TYPE_CHECKING:
     import polars as pl
 
-SOURCES = ("source", "src", "from", "u", "head", "node1", "id1", "node_1", "id_1", "start")
-TARGETS = ("target", "dst", "to", "v", "tail", "node2", "id2", "node_2", "id_2", "end")
+SOURCES = ("source", "src", "from", "u", "head", "node1", "id1", "node_1", "id_1", "start", "child")
+TARGETS = ("target", "dst", "to", "v", "tail", "node2", "id2", "node_2", "id_2", "end", "parent")
 WEIGHT = "weight"
 
 

@@ -1,0 +1,131 @@
+"""The rank of each ancestor of a node among all nodes, by a compiled scan of all pairs."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from hgcn.compiled import compiled, in_chunks
+from hgcn.data.neighbours import neighbours
+from hgcn.kernels.numba_cpu.ranking import polar_numbers
+from hgcn.kernels.numba_cpu.scalars import log
+from hgcn.kernels.rows import Doubles, Ints
+from hgcn.nn.is_a import APERTURE, ConeScore, DistanceScore
+from hgcn.nn.spaces import Space
+
+CHUNK = 16
+"""Nodes that are ranked in one call of a thread."""
+DISTANCE, CONE = range(2)
+
+
+@compiled(error_model="numpy", nogil=True)
+def rank_nodes(  # noqa: PLR0912, PLR0913, PLR0917
+    first_chunk: int, last_chunk: int, nodes: Ints, unit: Doubles, low: Doubles, columns: Doubles,
+    at: Doubles, kind: int, flat: bool, factor: Doubles, start: Ints, above: Ints,
+    known_start: Ints, known: Ints, precision: Doubles, rank: Doubles,
+) -> None:  # fmt: skip
+    """Average precision of each node, and the mean rank of its ancestors.
+
+    Args:
+        nodes: the nodes.
+        unit, low: directions ``[N, d]`` and numbers ``[N, 5]`` of all nodes as lower ones.
+        columns, at: those of upper ones, ``[d, N]`` and ``[5, N]``.
+        kind: the score.
+        flat: points are plain vectors, in ``unit`` as they are.
+        factor: what distances to each node are multiplied by, or the aperture of its cone.
+        start, above: the ancestors that are asked for, by node.
+        known_start, known: all ancestors of each node: those not asked for are no wrong answers.
+        precision, rank: the results. Of equal scores the wrong node comes first.
+    """
+    d, n = columns.shape
+    for chunk in range(first_chunk, last_chunk):
+        cost = np.empty(n)
+        for b in range(chunk * CHUNK, min((chunk + 1) * CHUNK, len(nodes))):
+            u = nodes[b]
+            cost[:] = 0.0
+            for k in range(d):
+                x, column = unit[u, k], columns[k]
+                for j in range(n):
+                    cost[j] += (column[j] - x) * (column[j] - x)
+            sinh, grow, decay = low[u, 1], low[u, 3], low[u, 4]
+            if flat:
+                for j in range(n):
+                    cost[j] = math.sqrt(cost[j]) * factor[j]
+            elif kind == DISTANCE:
+                for j in range(n):
+                    gap = 0.5 * (grow * at[4, j] - at[3, j] * decay)
+                    h = gap * gap + 0.25 * sinh * at[1, j] * cost[j]
+                    cost[j] = log(math.sqrt(h) + math.sqrt(1.0 + h)) * factor[j]
+            else:
+                for j in range(n):
+                    s = min(0.25 * cost[j], 1.0)
+                    along = math.sinh(low[u, 0] - at[0, j]) - 2.0 * at[2, j] * sinh * s
+                    across = 2.0 * sinh * math.sqrt(s * (1.0 - s))
+                    cost[j] = math.atan2(across, along) - factor[j]
+            asked = np.empty(start[u + 1] - start[u])
+            for position in range(len(asked)):
+                asked[position] = cost[above[start[u] + position]]
+            asked.sort()
+            cost[u] = np.inf
+            for position in range(known_start[u], known_start[u + 1]):
+                cost[known[position]] = np.inf
+            wrong = np.zeros(len(asked) + 1)
+            last = asked[-1]
+            for j in range(n):
+                if cost[j] <= last:
+                    place = 0
+                    while asked[place] < cost[j]:
+                        place += 1
+                    wrong[place] += 1.0
+            before, right, places = 0.0, 0.0, 0.0
+            for place in range(len(asked)):
+                before += wrong[place]
+                right += (1.0 + place) / (1.0 + place + before)
+                places += 1.0 + before
+            precision[b], rank[b] = right / len(asked), places / len(asked)
+
+
+def ranks_above(
+    lower: Tensor, upper: Tensor, space: Space, score: nn.Module, pairs: Tensor, closure: Tensor,
+    nodes: Tensor,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """Average precision of the ancestors of each node, and their mean rank, both as published.
+
+    An ancestor is ranked among all nodes that are no ancestors: rank 1 is before all of them.
+
+    Args:
+        lower, upper: points ``[N, d]`` of all nodes as lower and as upper ones.
+        space: their space.
+        score: the score of "is a".
+        pairs: the pairs that are asked for, ``[2, M]``.
+        closure: all pairs that are right.
+        nodes: the nodes to rank for; each of them has pairs.
+    """
+    n = len(upper)
+    low, points = (z.detach().cpu().double().numpy() for z in (lower, upper))
+    flat = not space.curvatures
+    root = 1.0 if flat else math.sqrt(space.curvatures[0])
+    (unit, at), (low_unit, low_at) = polar_numbers(points, root), polar_numbers(low, root)
+    kind = CONE if isinstance(score, ConeScore) else DISTANCE
+    if kind == CONE:
+        factor = np.arcsin(2 * APERTURE / np.maximum(at[:, 1], 2 * APERTURE))
+    else:
+        tilt = score.tilt if isinstance(score, DistanceScore) else 0.0
+        factor = np.exp(tilt * (at[:, 0] - at[:, 0].max()))
+    if flat:
+        unit, low_unit = points, low
+    rows = [
+        neighbours(edges[0].cpu().numpy(), edges[1].cpu().numpy(), n) for edges in (pairs, closure)
+    ]
+    lists = [part.astype(np.int64) for row in rows for part in (row.start, row.node)]
+    asked = nodes.cpu().numpy()
+    precision, rank = np.empty((2, len(asked)))
+    in_chunks(
+        rank_nodes, -(-len(asked) // CHUNK), asked, low_unit, low_at,
+        np.ascontiguousarray(unit.T), np.ascontiguousarray(at.T), kind, flat, factor, *lists,
+        precision, rank,
+    )  # fmt: skip
+    return torch.from_numpy(precision), torch.from_numpy(rank)

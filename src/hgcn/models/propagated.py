@@ -1,0 +1,103 @@
+"""Features propagated over many hops before a network reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import final
+
+import torch
+from torch import Tensor, nn
+
+from hgcn import kernels
+from hgcn.errors import ModelError
+from hgcn.models.base import Encoder, check_options
+from hgcn.models.linear import Linear
+from hgcn.nn.spaces import Euclidean, Space
+
+
+@final
+class Propagated(Encoder):
+    r"""Any encoder on features propagated over many hops, as in GRAND (Feng et al., 2020).
+
+    .. math:: \bar{X} = \frac{1}{K + 1} \sum_{k=0}^{K}
+        (\hat{D}^{-1/2} \hat{A} \hat{D}^{-1/2})^k X W
+
+    with :math:`\hat{A} = A + I` and its degrees :math:`\hat{D}`, and a learnt map :math:`W` without
+    bias to ``dim`` channels. Propagation is linear, so it does not matter that the map comes first;
+    it costs :math:`K` products with ``dim`` columns, however many features there are, and sparse
+    features stay sparse.
+
+    The whole graph is needed for this: there are no mini-batches.
+
+    Args:
+        encoder: the encoder that reads the result; its ``in_channels`` are those of the map.
+        in_channels: size of each node's features.
+        hops: number :math:`K` of hops.
+
+    Example:
+        >>> from hgcn.models import build
+        >>> encoder = Propagated(build("hgcn", 16, 16), in_channels=100, hops=8)
+        >>> encoder(torch.randn(3, 100), torch.tensor([[0, 1], [1, 2]])).shape
+        torch.Size([3, 16])
+    """
+
+    def __init__(self, encoder: Encoder, *, in_channels: int, hops: int) -> None:
+        check_options(in_channels=in_channels, hops=hops)
+        if not encoder.layers:
+            raise ModelError(
+                f"Expected no `propagation` of features, got {hops} hops: "
+                f"{type(encoder).__name__} has no use for features."
+            )
+        super().__init__(
+            in_channels, encoder.dim, layers=encoder.layers + 1, curvature=encoder.curvature
+        )
+        self.inductive = encoder.inductive
+        self.propagation = hops
+        self.linear = Linear(in_channels, encoder.in_channels, bias=False)
+        self.encoder = encoder
+
+    @property
+    def hops(self) -> int:
+        """How far messages come."""
+        return self.propagation + self.encoder.hops
+
+    def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
+        spread = propagate(self.linear(x), edge_index, edge_weight, hops=self.propagation)
+        return [x, *self.encoder.encode_layers(spread, edge_index, edge_weight)]
+
+    def attention_shares(
+        self, layers: Sequence[Tensor], edge_index: Tensor, edge_weight: Tensor | None = None
+    ) -> list[tuple[Tensor, Tensor]]:
+        """See :class:`~hgcn.models.Encoder`; those of the encoder that reads the result."""
+        return self.encoder.attention_shares(layers[1:], edge_index, edge_weight)
+
+    @property
+    def space(self) -> Space:
+        """The space of the output."""
+        return self.encoder.space
+
+    @property
+    def spaces(self) -> list[Space]:
+        """The spaces that :meth:`encode_layers` passes through."""
+        return [Euclidean(), *self.encoder.spaces]
+
+    def make_optimizer(
+        self, lr: float = 0.01, weight_decay: float = 0.0, *, also: Iterable[nn.Module] = ()
+    ) -> torch.optim.Optimizer:
+        """The optimiser of the encoder, which trains the map too."""
+        return self.encoder.make_optimizer(lr, weight_decay, also=(self.linear, *also))
+
+
+def propagate(
+    x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None, *, hops: int
+) -> Tensor:
+    """The mean of vectors ``[n, d]`` over 0 to ``hops`` steps of the symmetric normalisation."""
+    graph = kernels.neighbourhoods(
+        edge_index, num_sources=len(x), num_targets=len(x), add_self_loops=True
+    )
+    weight = graph.symmetric(graph.weights(edge_weight, x.dtype))
+    total = x
+    for _ in range(hops):
+        x = kernels.weighted_sum(x, weight, graph)
+        total = total + x
+    return total / (hops + 1)

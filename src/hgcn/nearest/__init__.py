@@ -1,0 +1,1 @@
+"""The nearest of many points: an exact search, an index for very many, and paths between two."""

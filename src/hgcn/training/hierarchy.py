@@ -1,0 +1,395 @@
+"""Hierarchies: what is above each node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, final
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from hgcn.config import Config
+from hgcn.data.features import degree_features
+from hgcn.data.graph import Graph
+from hgcn.data.neighbours import neighbours
+from hgcn.data.pairs import find, keys
+from hgcn.data.splits.hierarchy import HierarchySplit, split_hierarchy
+from hgcn.errors import GraphError
+from hgcn.inference.calibration import Calibration
+from hgcn.inference.feature_map import FeatureMap, replace_last_columns
+from hgcn.inference.hierarchy import above_table, relative_scores, upper_points
+from hgcn.inference.ranks_above import ranks_above
+from hgcn.inference.trained import Trained
+from hgcn.kernels.numba_cpu.ranking import RankingLoss
+from hgcn.models.base import Encoder
+from hgcn.models.predictor import Predictor
+from hgcn.models.shallow import Free
+from hgcn.names import IS_A, MODELS
+from hgcn.nn.is_a import Anchors, DistanceScore
+from hgcn.nn.spaces import Hyperbolic
+from hgcn.training.is_a_baselines import popularity, text_votes
+from hgcn.training.metrics import Score, best_threshold, f1_from
+from hgcn.training.task import Input, Task
+from hgcn.training.tree_layout import tree_layout
+
+if TYPE_CHECKING:
+    import polars as pl
+
+LOOKED_AT = 1000
+"""Nodes of the validation part that pick the best epoch, at most; scores are of all nodes."""
+WRONG = 10
+"""Wrong pairs for each right one in F1: half with another upper node, half with another lower."""
+TILTS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)
+"""The numbers alpha of the score by distance that are tried on validation."""
+BURN_IN = 10
+"""Epochs at the start with a tenth of the learning rate, while directions are found."""
+
+
+@dataclass(frozen=True, eq=False)
+class HierarchyBatch:
+    """The nodes of one step, their ancestors, and the candidates that these are told from.
+
+    ``start`` and ``above`` are the ancestors of each node, ``out_start`` and ``out`` the positions
+    of candidates that are right for it.
+    """
+
+    seen: Input
+    nodes: np.ndarray
+    start: np.ndarray
+    above: np.ndarray
+    candidates: np.ndarray
+    out_start: np.ndarray
+    out: np.ndarray
+
+
+@final
+class HierarchyTask(Task):
+    """Ancestors of nodes, found by a ranking loss over pairs of the transitive closure.
+
+    In each step the ancestors of some nodes are to score higher than candidates drawn at random,
+    the same ones for all these nodes: a softmax of an ancestor and all candidates, as Nickel and
+    Kiela (2017) have it. If the encoder passes messages, they travel both ways along the training
+    edges, and those from the nodes of a step to their parents are hidden in it.
+    """
+
+    scores: ClassVar[Mapping[str, Score]] = {"map": lambda first, second: float(first.mean())}
+    colour = "depth"
+
+    @classmethod
+    def check(cls, graph: Graph) -> None:
+        """Refuse a graph whose edges have no direction."""
+        if not graph.directed:
+            raise GraphError(
+                "Expected a directed graph, whose edges go from child to parent, got an undirected "
+                "one. Give `directed` when it is read."
+            )
+
+    @classmethod
+    def default_score(cls, graph: Graph) -> str:
+        """Mean average precision."""
+        return "map"
+
+    @classmethod
+    def defaults(cls, graph: Graph, config: Config) -> Mapping[str, Any]:
+        """Free points take larger steps than the weights of an encoder, and many of them."""
+        free = not MODELS[config.model].inductive
+        return {
+            "lr": 0.1 if free else 0.01,
+            "negatives": 1000.0,
+            "hold_out": "pairs" if free else "edges",
+            "step_nodes": max(64, min(1024 if free else 8192, graph.num_nodes // 20)),
+            "feature_dropout": 0.5 if graph.x is not None and not free else 0.0,
+        }
+
+    @classmethod
+    def split(cls, graph: Graph, config: Config) -> HierarchySplit:
+        """Pairs for training, validation and test."""
+        return split_hierarchy(
+            graph,
+            hold_out=config.hold_out or "pairs",
+            val=config.val_share,
+            test=config.test_share,
+            seed=config.seed_of_split,
+        )
+
+    @classmethod
+    def without_test(cls, split: HierarchySplit) -> HierarchySplit:
+        """The same split with no pairs in its test part."""
+        return replace(split, test=split.test[:, :0])
+
+    @classmethod
+    def fitting_nodes(cls, graph: Graph, split: HierarchySplit) -> Tensor:
+        """All nodes: their features are known, wherever they belong."""
+        return torch.arange(graph.num_nodes)
+
+    @classmethod
+    def heads(cls, encoder: Encoder, config: Config) -> Mapping[str, nn.Module]:
+        """The score of "is a", and points of upper nodes where an encoder makes the lower ones."""
+        found: dict[str, nn.Module] = {"is_a": IS_A.find(config.is_a)(encoder.space)}
+        if encoder.inductive:
+            found["anchors"] = Anchors(encoder.trained_nodes, config.dim)
+        return found
+
+    @classmethod
+    def search_space(cls, graph: Graph, config: Config) -> dict[str, Any]:
+        """The score."""
+        return {"is_a": ["distance", "cone"]}
+
+    def __init__(
+        self,
+        graph: Graph,
+        split: HierarchySplit,
+        features: FeatureMap,
+        predictor: Predictor,
+        config: Config,
+    ) -> None:
+        super().__init__(graph, split, features, predictor, config)
+        self.parts, n = split, graph.num_nodes
+        both = torch.cat((split.edges, split.edges.flip(0)), dim=1)
+        self.seen = Input(features(graph, both), both).to(self.device, self.dtype)
+        rows = [
+            neighbours(part[0].numpy(), part[1].numpy(), n) for part in (split.train, split.known)
+        ]
+        self.train, self.known = ((row.start.astype(np.int64), row.node) for row in rows)
+        self.learners = np.unique(split.train[0].numpy())
+        below = np.bincount(split.train[1].numpy(), minlength=n)
+        self._found: dict[Any, tuple[Tensor, Tensor]] = {}
+        self._scored: dict[Any, tuple[Tensor, Tensor]] = {}
+        self._often = np.cumsum((below + 1e-9) ** 0.75)
+
+    @property
+    def is_a(self) -> nn.Module:
+        """The score of a lower and an upper point."""
+        return self.predictor.heads["is_a"]
+
+    def lr_factor(self, epoch: int) -> float:
+        """Of free points a tenth at the start, then all of it, falling to a twentieth."""
+        if self.predictor.encoder.inductive:
+            return 1.0
+        burn_in = min(BURN_IN, self.config.epochs // 10)
+        return 0.1 if epoch <= burn_in else 1.0 - 0.95 * epoch / self.config.epochs
+
+    # ------------------------------------------------------------------ training
+
+    def batches(self, epoch: int, generator: torch.Generator) -> Iterator[HierarchyBatch]:
+        """Some nodes at a time; all of them in an epoch."""
+        if epoch == 1 and isinstance(encoder := self.predictor.encoder, Free) and encoder.dim == 2:
+            start = tree_layout(self.parts.edges, self.graph.num_nodes)
+            encoder.embedding.data.copy_(start)
+        order = self.learners[torch.randperm(len(self.learners), generator=generator).numpy()]
+        size = self.config.step_nodes or len(order)
+        for low in range(0, len(order), size):
+            yield self._batch(order[low : low + size], generator)
+
+    def _batch(self, nodes: np.ndarray, generator: torch.Generator) -> HierarchyBatch:
+        candidates = self._candidates(generator)
+        place = np.full(self.graph.num_nodes, -1)
+        place[candidates] = np.arange(len(candidates))
+        start, above = _lists(*self.train, nodes)
+        known_start, known = _lists(*self.known, nodes)
+        row = np.repeat(np.arange(len(nodes)), np.diff(known_start))
+        row = np.concatenate((row, np.arange(len(nodes))))
+        out = place[np.concatenate((known, nodes))]
+        row, out = row[out >= 0], out[out >= 0]
+        order = np.argsort(row, kind="stable")
+        out_start = np.append(0, np.cumsum(np.bincount(row, minlength=len(nodes))))
+        return HierarchyBatch(
+            self._shown(nodes), nodes, start, above, candidates, out_start, out[order]
+        )
+
+    def _candidates(self, generator: torch.Generator) -> np.ndarray:
+        """Nodes to be told from ancestors, each once: half of them from those often above."""
+        n, count = self.graph.num_nodes, int(self.config.negatives or 1)
+        if count >= n:
+            return np.arange(n)
+        drawn = torch.rand(count, generator=generator, dtype=torch.float64).numpy()
+        often = np.searchsorted(self._often, drawn[count // 2 :] * self._often[-1])
+        evenly = (drawn[: count // 2] * n).astype(np.int64)
+        return np.unique(np.concatenate((evenly, often)).clip(0, n - 1))
+
+    def _shown(self, nodes: np.ndarray) -> Input:
+        """The input without the edges from nodes to their parents."""
+        encoder = self.predictor.encoder
+        if not (encoder.inductive and encoder.uses_edges):
+            return self.seen
+        hidden = torch.zeros(self.graph.num_nodes, dtype=torch.bool)
+        hidden[torch.from_numpy(nodes)] = True
+        edges = self.parts.edges[:, ~hidden[self.parts.edges[0]]]
+        both = torch.cat((edges, edges.flip(0)), dim=1).to(self.device)
+        x = self.seen.x
+        if self.config.degree_features:
+            x = replace_last_columns(x, degree_features(both, len(x), directed=True).to(x))
+        return Input(x, both)
+
+    def loss(self, batch: HierarchyBatch) -> Tensor:
+        """The mean over pairs of a node and an ancestor."""
+        z = self.predictor.encode(*batch.seen.arguments)
+        first = 0  # row of the first upper point
+        if "anchors" in self.predictor.heads:
+            first, z = len(z), torch.cat((z, self.predictor.heads["anchors"]().to(z)))
+        space = self.predictor.encoder.space
+        weight = np.full(len(batch.nodes), 1.0 / len(batch.above))
+        fused = isinstance(self.is_a, DistanceScore) and z.device.type == "cpu"
+        if fused and isinstance(space, Hyperbolic):
+            lists = (batch.nodes, batch.start, batch.above + first, batch.candidates + first)
+            loss: Tensor = RankingLoss.apply(  # type: ignore[no-untyped-call]
+                z, space.number(z), *lists, batch.out_start, batch.out, weight
+            )
+            return loss
+        return self._plain_loss(z, batch, first)
+
+    def _plain_loss(self, z: Tensor, batch: HierarchyBatch, first: int) -> Tensor:
+        """The same with any score, on any device."""
+        nodes, above, candidates = (
+            torch.from_numpy(part.astype(np.int64)).to(z.device)
+            for part in (batch.nodes, batch.above, batch.candidates)
+        )
+        row, hit = (
+            torch.from_numpy(np.repeat(np.arange(len(nodes)), np.diff(part))).to(z.device)
+            for part in (batch.start, batch.out_start)
+        )
+        wrong = self.is_a(z[nodes].unsqueeze(1), z[first + candidates].unsqueeze(0))
+        wrong = wrong.index_put(
+            (hit, torch.from_numpy(batch.out).to(z.device)), wrong.new_tensor(-1e9)
+        )
+        right = self.is_a(z[nodes[row]], z[first + above])
+        return functional.softplus(wrong.logsumexp(1)[row] - right).mean()
+
+    # ------------------------------------------------------------------ scores
+
+    def _ranks(self, part: str, most: int | None = None) -> tuple[Tensor, Tensor]:
+        pairs: Tensor = getattr(self.parts, part)
+        nodes = torch.unique(pairs[0])
+        if most is not None and len(nodes) > most:
+            generator = torch.Generator().manual_seed(self.config.seed_of_split)
+            nodes = nodes[torch.randperm(len(nodes), generator=generator)[:most]]
+        if not len(nodes):
+            return torch.zeros(1), torch.zeros(1)
+        # Parts may be the same, and the scan of all pairs of a large hierarchy takes a minute.
+        asked = self.predictor.stamp(), pairs.data_ptr(), most
+        if asked not in self._found:
+            given = *self._points(), self.predictor.encoder.space, self.is_a
+            self._found = {asked: ranks_above(*given, pairs, self.parts.closure, nodes)}
+        return self._found[asked]
+
+    def _points(self) -> tuple[Tensor, Tensor]:
+        """Points of all nodes as lower and as upper ones."""
+        z = self._embed(self.seen)
+        return z.cpu(), upper_points(self.predictor, z).cpu()
+
+    @torch.no_grad()
+    def outputs(self, part: str) -> tuple[Tensor, Tensor]:
+        """Average precision and mean rank of some nodes of a part."""
+        return self._ranks(part, LOOKED_AT)
+
+    @classmethod
+    def constants(cls, first: Tensor, second: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """Nothing is ever found."""
+        yield torch.zeros_like(first), second
+
+    def guess(self, part: str) -> float:
+        """The score of the best order that is the same for all nodes: by number of descendants."""
+        return popularity(self.parts, part, self.graph.num_nodes)["map"]
+
+    @torch.no_grad()
+    def metrics(self, part: str) -> dict[str, float]:
+        """MAP and mean rank over all nodes of a part, filtered, and F1 of "is a"."""
+        self._choose_tilt()
+        precision, rank = self._ranks(part)
+        threshold = best_threshold(*self._is_a_scores("val"))
+        pairs = len(precision) and getattr(self.parts, part).shape[1]
+        return {
+            "map": float(precision.mean()),
+            "mean_rank": float(rank.mean()),
+            "f1": f1_from(*self._is_a_scores(part), threshold) if pairs else 0.0,
+        }
+
+    def _choose_tilt(self) -> None:
+        """Choose alpha of the score by distance on validation, once."""
+        score = self.is_a
+        if not isinstance(score, DistanceScore) or float(score.alpha) >= 0:
+            return
+        found = []
+        for tilt in TILTS:
+            score.alpha.fill_(tilt)
+            found.append(self.score("val"))
+        score.alpha.fill_(TILTS[int(np.argmax(found))])
+
+    def _is_a_scores(self, part: str) -> tuple[Tensor, Tensor]:
+        """Scores of pairs of a part, and of ten wrong pairs for each, against those of all nodes.
+
+        Of many pairs so many are looked at as :data:`LOOKED_AT` says.
+        """
+        pairs: Tensor = getattr(self.parts, part)
+        asked = self.predictor.stamp(), pairs.data_ptr()
+        if asked in self._scored:
+            return self._scored[asked]
+        n = self.graph.num_nodes
+        generator = torch.Generator().manual_seed(self.config.seed_of_split)
+        pairs = pairs[:, torch.randperm(pairs.shape[1], generator=generator)[:LOOKED_AT]]
+        others = torch.randint(n, (2, WRONG // 2, pairs.shape[1]), generator=generator)
+        # The softmax of each lower node is over all nodes, so there are not too many of these.
+        others[1] = others[1, 0].clone()
+        lower = torch.cat((pairs[0].expand_as(others[0]), others[1]))
+        upper = torch.cat((others[0], pairs[1].expand_as(others[1])))
+        wrong = torch.stack((lower.reshape(-1), upper.reshape(-1)))
+        right = find(keys(self.parts.closure, n), keys(wrong, n))[1] | (wrong[0] == wrong[1])
+        both = torch.cat((pairs, wrong[:, ~right]), dim=1)
+        found = relative_scores(self.is_a.eval(), *self._points(), both)
+        self._scored[asked] = found[: pairs.shape[1]], found[pairs.shape[1] :]
+        return self._scored[asked]
+
+    @torch.no_grad()
+    def report(self, parts: Sequence[str]) -> dict[str, Any]:
+        """How well training pairs are reconstructed, what needs no training, and calibration."""
+        fitted = Calibration.fit(*self._is_a_scores("val"))
+        found: dict[str, Any] = {
+            "hold_out": self.config.hold_out,
+            "calibration": {"scale": fitted.scale, "shift": fitted.shift},
+            "untrained": {part: self._untrained(part) for part in parts},
+        }
+        if isinstance(self.is_a, DistanceScore):
+            found["alpha"] = self.is_a.tilt
+        if self.config.hold_out != "nothing":
+            precision, rank = self._ranks("train")
+            found["reconstruction"] = {
+                "map": float(precision.mean()), "mean_rank": float(rank.mean()),
+            }  # fmt: skip
+        return found
+
+    def _untrained(self, part: str) -> dict[str, dict[str, float]]:
+        found = {"popularity": popularity(self.parts, part, self.graph.num_nodes)}
+        if self.graph.x is not None:
+            found["text_votes"] = text_votes(self.parts, part, self.seen.x)
+        return found
+
+    # ------------------------------------------------------------------ a trained network
+
+    @classmethod
+    def evaluate(cls, trained: Trained, graph: Graph) -> dict[str, float]:
+        """How well another hierarchy of the same nodes is reconstructed."""
+        cls.check(graph)
+        if graph.num_nodes != trained.num_nodes:
+            raise GraphError(
+                f"Expected the {trained.num_nodes:,} nodes of the run's own hierarchy, got "
+                f"{graph.num_nodes:,}. New nodes are placed in it: run.place, hgcn place."
+            )
+        split = split_hierarchy(graph, hold_out="nothing")
+        own = trained.predictor.eval()
+        return cls(graph, split, trained.features, own, trained.config).metrics("test")
+
+    @classmethod
+    def predict(cls, trained: Trained, graph: Graph) -> pl.DataFrame:
+        """The likeliest ancestor of each node."""
+        return above_table(trained, graph, np.arange(graph.num_nodes), 1)
+
+
+def _lists(start: np.ndarray, node: np.ndarray, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The lists of some nodes, one after the other, and where each begins."""
+    sizes = start[asked + 1] - start[asked]
+    begin = np.append(0, np.cumsum(sizes))
+    index = np.repeat(start[asked] - begin[:-1], sizes) + np.arange(begin[-1])
+    return begin, node[index].astype(np.int64)
