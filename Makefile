@@ -13,13 +13,16 @@ PIP_INSTALL := $(BIN)/python -m pip install $(PIP_FLAGS) -c constraints.txt
 RUNTIME := $(VENV)/.stamp-runtime
 DEV := $(VENV)/.stamp-dev
 BENCH := $(VENV)/.stamp-bench
+DIST := $(VENV)/.stamp-dist
+DOCS := $(VENV)/.stamp-docs
+LOWEST := .venv-lowest
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test faults lint audit format bench clean
+.PHONY: help demo test test-lowest faults lint audit format docs bench dist clean
 
 help: ## list the targets
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 demo: $(RUNTIME) ## train HGCN and a Euclidean GCN on a simulated epidemic; leaves runs/demo
 	@rm -rf runs/demo
@@ -30,6 +33,10 @@ demo: $(RUNTIME) ## train HGCN and a Euclidean GCN on a simulated epidemic; leav
 # One thread for each worker: several workers with several threads each slow one another down.
 test: $(DEV) ## run the tests; choose with ARGS="-k distance -x"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(ARGS)
+
+# In an environment of its own, which holds the lower bounds of pyproject.toml and nothing newer.
+test-lowest: $(LOWEST)/.stamp ## run the tests on the oldest versions that pyproject.toml allows
+	@OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest $(ARGS)
 
 # SEED=17 repeats the tries of a run that said so.
 faults: $(DEV) ## attack hgcn with many tries and count what holds (15 minutes)
@@ -49,13 +56,22 @@ format: $(DEV) ## format the code and fix what can be fixed
 	@$(BIN)/ruff check --fix-only .
 	@$(BIN)/ruff format .
 
+docs: $(DOCS) ## build the documentation as a site, docs/_build; a warning is an error
+	@$(BIN)/python -m sphinx -q -W --keep-going -E docs docs/_build
+	@echo "docs/_build/index.html"
+
+dist: $(DIST) ## build and check the wheel and the source archive
+	@rm -rf dist
+	@$(BIN)/python -m build --outdir dist . >/dev/null
+	@$(BIN)/python -m twine check --strict dist/*
+
 bench: $(BENCH) ## measure accuracy and speed against other packages
 	@$(BIN)/python benchmarks/geometry_accuracy.py
 	@$(BIN)/python benchmarks/geometry_speed.py
 	@$(BIN)/python benchmarks/layers.py
 
 clean: ## remove .venv, caches and build results
-	@rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) $(LOWEST) build dist docs/_build docs/reference .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.stamp-venv:
@@ -67,7 +83,7 @@ $(VENV)/.stamp-venv:
 
 $(RUNTIME): $(VENV)/.stamp-venv pyproject.toml constraints.txt
 	@echo "Installing hgcn into $(VENV); the first time takes a minute or more." >&2
-	@$(PIP_INSTALL) -e .
+	@$(PIP_INSTALL) -e '.[all]'
 	@touch $@
 
 $(DEV): $(RUNTIME)
@@ -78,4 +94,20 @@ $(DEV): $(RUNTIME)
 $(BENCH): $(RUNTIME)
 	@echo "Installing the packages for benchmarks." >&2
 	@$(PIP_INSTALL) -e '.[bench]'
+	@touch $@
+
+$(DIST): $(RUNTIME)
+	@$(PIP_INSTALL) -e '.[dist]'
+	@touch $@
+
+$(DOCS): $(RUNTIME)
+	@echo "Installing the packages for the documentation." >&2
+	@$(PIP_INSTALL) -e '.[docs]'
+	@touch $@
+
+$(LOWEST)/.stamp: pyproject.toml .ci/lowest.py
+	@echo "Installing the oldest versions into $(LOWEST)." >&2
+	@$(PYTHON) -m venv --clear $(LOWEST)
+	@$(PYTHON) .ci/lowest.py >$(LOWEST)/constraints.txt
+	@$(LOWEST)/bin/python -m pip install $(PIP_FLAGS) -c $(LOWEST)/constraints.txt -e '.[dev]'
 	@touch $@

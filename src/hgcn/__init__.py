@@ -49,7 +49,7 @@ __all__ = [
     "viewer",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _HOMES = {
     "Config": "config",

@@ -14,6 +14,7 @@ __all__ = [
     "HGCNError",
     "LegacyWarning",
     "ModelError",
+    "PackageError",
     "RunError",
     "explain",
 ]
@@ -37,6 +38,10 @@ class ModelError(HGCNError, ValueError):
 
 class DataError(HGCNError, ValueError):
     """A file, table or download that cannot be read as a graph."""
+
+
+class PackageError(HGCNError, ImportError):
+    """A package that a part of hgcn needs, and that is not installed."""
 
 
 class LegacyWarning(UserWarning):

@@ -18,7 +18,7 @@ from hgcn.errors import ConfigError, GraphError, RunError
 from hgcn.experiments import Store
 from hgcn.experiments.cells import curvature
 from hgcn.figures import attention as attention_module
-from hgcn.figures.curvature import curvature_scores
+from hgcn.figures.curvature import curvature_scores, stored_scores
 from hgcn.figures.geometry import ENDS, FAR, POINT, crosses, end_distance, line
 from hgcn.plots.disk import MANY, arcs, centred, disk_points, edge_path
 from hgcn.runs.fit import fit
@@ -198,6 +198,15 @@ def test_curvature_figure_shows_what_the_store_holds(tmp_path: Path) -> None:
 def test_curvature_figure_says_how_to_fill_the_store(tmp_path: Path) -> None:
     with pytest.raises(RunError, match=r"hgcn reproduce curvature --store .*none\.jsonl"):
         figures.curvature_figure(tmp_path / "none.jsonl")
+
+
+def test_the_scores_that_come_with_hgcn_are_those_of_the_store() -> None:
+    """If not: `python benchmarks/curvature_scores.py` writes them anew."""
+    stored = curvature_scores(Store(Path(__file__).parents[2] / "results" / "runs.jsonl"))
+    assert stored_scores() == stored
+    assert min(map(len, stored.values())) >= 10
+    (drawn, *_) = figures.curvature_figure().axes[0].get_lines()
+    assert len(drawn.get_xdata()) == len(stored) - 1  # without the Euclidean network
 
 
 def test_training_figure_shows_the_history(run: Run, tmp_path: Path) -> None:

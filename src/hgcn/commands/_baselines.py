@@ -11,6 +11,7 @@ from hgcn.commands._interruption import explained
 from hgcn.commands._loading import fetch, preload
 from hgcn.commands._settings import above_zero, given_settings, new_folder, source_and_settings
 from hgcn.errors import ConfigError
+from hgcn.packages import require
 
 FIRST = "hgcn"
 BASELINES = ("gcn", "gat", "sage", "mlp")
@@ -29,6 +30,7 @@ def train_baselines(arguments: argparse.Namespace) -> tuple[list[Path], int]:
         raise ConfigError("Expected a file with --baselines: standard input can be read only once.")
     seeds = above_zero("--seeds", arguments.seeds or "1")
     folder = Path(arguments.out) if arguments.out else new_folder(source, "-baselines")
+    require("torch_geometric.nn", "--baselines")  # now, and not after the first training
     preload(arguments, "hgcn.runs.seeds")
     from hgcn.commands._display import BaselinesDisplay
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hgcn.commands._loading import preload
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 NAMES = {
     "geometry": "geodesics of the disk, distance against curvature (figure 1)",
     "embeddings": "GCN and HGCN on Disease and Cora, first and last layer (figure 3)",
-    "curvature": "ROC AUC against a fixed curvature, from the store (figure 4)",
+    "curvature": "ROC AUC against a fixed curvature, of our runs or yours (figure 4)",
     "attention": "attention of a node two hops far, GAT and HGCN (figure 5)",
     "training": "loss, validation score and curvatures of a run",
     "reliability": "how often links of a probability are there",
@@ -49,7 +48,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="*", help="run folders, to train none")
     parser.add_argument("-o", "--out", metavar="FILE", help=".svg, .pdf or .png (NAME.svg)")
     parser.add_argument(
-        "--store", default="results/runs.jsonl", metavar="FILE", help="(results/runs.jsonl)"
+        "--store", metavar="FILE", help="curvature: results of `hgcn reproduce` (our own)"
     )
     parser.add_argument("--node", metavar="ID", help="attention: whose; by default a good example")
     parser.add_argument("--color", metavar="COLUMN", help="embeddings: depth, label, degree ...")
@@ -78,6 +77,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 USED_BY = {
+    "store": ("curvature",),
     "runs": ("embeddings", "attention", "training", "reliability"),
     "node": ("attention",),
     "color": ("embeddings",),
@@ -106,7 +106,7 @@ def _geometry(arguments: argparse.Namespace) -> Figure:
 def _curvature(arguments: argparse.Namespace) -> Figure:
     from hgcn.figures.curvature import curvature_figure
 
-    return curvature_figure(Path(arguments.store))
+    return curvature_figure(arguments.store)
 
 
 def _training(arguments: argparse.Namespace) -> Figure:

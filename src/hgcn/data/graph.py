@@ -22,6 +22,7 @@ from hgcn.data.pyg import NAMED, fields_of_pyg
 from hgcn.data.sparse import is_csr, select_rows
 from hgcn.data.table import FeatureTable
 from hgcn.names import PARTS
+from hgcn.packages import require
 from hgcn.text import count
 
 if TYPE_CHECKING:
@@ -293,9 +294,9 @@ class Graph:
 
     def to_pyg(self) -> Data:
         """The same graph as a :class:`torch_geometric.data.Data`."""
-        from torch_geometric.data import Data
-
-        data = Data(x=self.x, edge_index=self.edge_index, y=self.y, num_nodes=self.num_nodes)
+        data: Data = require("torch_geometric.data", "`to_pyg`").Data(
+            x=self.x, edge_index=self.edge_index, y=self.y, num_nodes=self.num_nodes
+        )
         if self.edge_weight is not None:
             data.edge_weight = self.edge_weight
         if self.directed:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC
 from collections.abc import Iterable, Sequence
-from importlib import import_module
 from typing import Any, ClassVar
 
 import torch
@@ -192,15 +191,3 @@ def check_options(**options: float) -> None:
             wrong.append(f"Expected `{name}` to be {kind}, got {value!r}.")
     if wrong:
         raise ModelError(" ".join(wrong))
-
-
-def require(module: str, *, model: str) -> Any:
-    """Import a module of another package, which only some models need and takes seconds to load."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        package = module.partition(".")[0]
-        raise ModelError(
-            f"Expected the package {package}, which {model} is built on, but it cannot be "
-            f"imported ({error}). Install it with: pip install {package}"
-        ) from error

@@ -18,9 +18,10 @@ from torch.nn import functional
 from hgcn import kernels
 from hgcn.errors import GraphError, ModelError
 from hgcn.kernels import Neighbourhoods
-from hgcn.models.base import Encoder, check_options, require
+from hgcn.models.base import Encoder, check_options
 from hgcn.models.linear import Linear, activations, product
 from hgcn.nn.activation import Activation
+from hgcn.packages import require
 from hgcn.sampling import Block
 
 
@@ -104,7 +105,9 @@ class GCN(_Stack):
     normalised = True
 
     def _conv(self, in_channels: int) -> nn.Module:
-        conv: nn.Module = require("torch_geometric.nn", model="GCN").GCNConv(in_channels, self.dim)
+        conv: nn.Module = require("torch_geometric.nn", "the model GCN").GCNConv(
+            in_channels, self.dim
+        )
         conv.lin = self._linear(in_channels)
         return conv
 
@@ -155,7 +158,7 @@ class GAT(_Stack):
         )
 
     def _conv(self, in_channels: int) -> nn.Module:
-        conv: nn.Module = require("torch_geometric.nn", model="GAT").GATConv(
+        conv: nn.Module = require("torch_geometric.nn", "the model GAT").GATConv(
             in_channels, self.dim // self.heads, heads=self.heads, dropout=self.dropout
         )
         conv.lin = self._linear(in_channels)
@@ -210,7 +213,7 @@ class SAGE(_Stack):
     add_self_loops = False
 
     def _conv(self, in_channels: int) -> nn.Module:
-        conv: nn.Module = require("torch_geometric.nn", model="SAGE").SAGEConv(
+        conv: nn.Module = require("torch_geometric.nn", "the model SAGE").SAGEConv(
             in_channels, self.dim
         )
         return conv
@@ -246,7 +249,9 @@ class SGC(Encoder):
         check_options(in_channels=in_channels, dim=dim, layers=layers, dropout=dropout)
         super().__init__(in_channels, dim, layers=layers)
         self.dropout = dropout
-        self.conv = require("torch_geometric.nn", model="SGC").SGConv(in_channels, dim, K=layers)
+        self.conv = require("torch_geometric.nn", "the model SGC").SGConv(
+            in_channels, dim, K=layers
+        )
 
     def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
         """See :class:`~hgcn.models.Encoder`."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from hgcn.errors import ConfigError
 from hgcn.files import make_folder, replacing
+from hgcn.packages import require
 from hgcn.text import one_of
 
 if TYPE_CHECKING:
@@ -58,19 +59,19 @@ _SETTINGS: dict[str, Any] = {
 @contextlib.contextmanager
 def style() -> Iterator[None]:
     """The settings of matplotlib that figures are made with, given back afterwards."""
-    from matplotlib.style import context
-
-    with context(["default", _SETTINGS]):  # settings of the user do not leak in
+    with require("matplotlib.style", "a picture").context(
+        ["default", _SETTINGS]
+    ):  # settings of the user do not leak in
         yield
 
 
 def new_figure(width: float, height: float, *, constrained: bool = True) -> Figure:
     """An empty figure in inches, without pyplot and its list of open figures."""
-    from matplotlib.figure import Figure
+    new: type[Figure] = require("matplotlib.figure", "a picture").Figure
     from matplotlib.layout_engine import ConstrainedLayoutEngine
 
     engine = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08) if constrained else None
-    return Figure(figsize=(width, height), layout=engine)
+    return new(figsize=(width, height), layout=engine)
 
 
 def check_path(path: str | Path) -> Path:

@@ -214,9 +214,13 @@ def describe_environment(graph: Graph, seconds: float) -> dict[str, Any]:
 @functools.cache
 def _versions() -> Mapping[str, str]:
     """The versions of other packages; each costs a file to be parsed."""
-    from importlib.metadata import version
+    from importlib.metadata import PackageNotFoundError, version
 
-    return {name: version(name) for name in PACKAGES}
+    found = {}
+    for name in PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):  # not every run needs all of them
+            found[name] = version(name)
+    return found
 
 
 def read_auto(path: Path) -> dict[str, Any] | None:

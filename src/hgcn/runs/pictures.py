@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hgcn.errors import ConfigError
+from hgcn.packages import require
 from hgcn.plots.disk import MOST_EDGES, centred, draw_layer
 from hgcn.plots.style import style
 from hgcn.runs.folder import PAGE
@@ -120,8 +121,7 @@ def plot_disk(  # noqa: PLR0913
     scene = layer_scene(run, graph, layer, own=own)
     drawn = replace(scene.layers[0], title=title(run, graph))
     if ax is None:
-        from matplotlib import pyplot
-
+        pyplot = require("matplotlib.pyplot", "a picture")
         with style():
             ax = pyplot.figure(figsize=(6, 5), layout="constrained").add_subplot()
     with style():

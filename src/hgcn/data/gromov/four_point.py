@@ -9,6 +9,7 @@ import numpy as np
 
 from hgcn.compiled import compiled
 from hgcn.data.gromov.distances import Hops, Ints, hop_distances
+from hgcn.packages import require
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -57,8 +58,7 @@ def blocks_of(matrix: csr_array) -> list[Ints]:
 
     The delta of a graph is the largest one of its blocks.
     """
-    import networkx
-
+    networkx = require("networkx", "hyperbolicity")
     rows, columns = matrix.nonzero()
     graph = networkx.Graph()
     graph.add_edges_from(zip(rows.tolist(), columns.tolist(), strict=True))

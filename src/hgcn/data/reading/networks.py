@@ -15,7 +15,8 @@ import numpy as np
 from hgcn.data.reading.bounds import MOST_GROWTH, check_file, check_lines, load_json
 from hgcn.data.reading.edges import Edges, make_edges
 from hgcn.data.reading.tables import SPARE_CELLS, Frame, check_types
-from hgcn.errors import DataError
+from hgcn.errors import DataError, PackageError
+from hgcn.packages import require
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,7 +34,7 @@ def load_network(path: Path) -> Any:
     readers = {".graphml": _read_graphml, ".gml": _read_gml, ".json": _read_json}
     try:
         return readers[ending](path)
-    except DataError:
+    except (DataError, PackageError):
         raise
     except RecursionError:
         raise DataError(
@@ -51,8 +52,7 @@ def load_network(path: Path) -> Any:
 
 
 def _read_graphml(path: Path) -> Any:
-    import networkx as nx
-
+    nx = require("networkx", "GraphML")
     _check_entities(path)
     return nx.read_graphml(path)
 
@@ -84,8 +84,7 @@ def _check_entities(path: Path) -> None:
 
 
 def _read_gml(path: Path) -> Any:
-    import networkx as nx
-
+    nx = require("networkx", "GML")
     check_lines(path.read_bytes(), str(path))
     try:
         return nx.read_gml(path)
@@ -96,8 +95,7 @@ def _read_gml(path: Path) -> Any:
 
 
 def _read_json(path: Path) -> Any:
-    import networkx as nx
-
+    nx = require("networkx", "a graph as JSON")
     content = load_json(path)
     if not isinstance(content, dict) or "nodes" not in content:
         raise ValueError('there is no list "nodes" beside "links" or "edges"')
