@@ -2,13 +2,17 @@
 
 import ast
 import doctest
+import inspect
 import re
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import hgcn
+from hgcn.cli import COMMANDS
 
 SOURCE = Path(hgcn.__file__).parents[1]
 
@@ -90,3 +94,58 @@ def test_references_lead_somewhere() -> None:
             if not good:
                 lost.append(f"{path}: {name}")
     assert not lost
+
+
+def reference() -> Any:
+    """The module that makes the reference of the site: it says which names are public."""
+    path = SOURCE.parent / "docs" / "reference.py"
+    spec = spec_from_file_location("reference", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+REFERENCE = reference()
+PUBLIC = [(module, name) for module in REFERENCE.MODULES for name in REFERENCE.public_names(module)]
+
+
+@pytest.mark.parametrize(("module", "name"), PUBLIC, ids=lambda one: str(one))
+def test_a_public_name_has_a_docstring_and_an_example(module: str, name: str) -> None:
+    """Of a class that is a result, and where "See" says so, the example is another function's."""
+    value = getattr(import_module(module), name)
+    text = inspect.getdoc(value) or ""
+    assert len(text) > 20
+    if isinstance(value, type) and issubclass(value, BaseException):
+        return  # it says when it is raised
+    word = "" if isinstance(value, type) else "See "
+    others = re.findall(word + r":func:`~?([\w.]+)`", text)
+    homes = (inspect.getmodule(value), import_module(module))
+    for other in others:
+        place, _, last = other.rpartition(".")
+        for home in (import_module(place),) if place else homes:
+            text += inspect.getdoc(getattr(home, last, None)) or ""
+    assert ">>> " in text
+
+
+def test_the_reference_has_all_commands_and_flags() -> None:
+    page = REFERENCE.commands_page()
+    for command in COMMANDS:
+        assert f"## hgcn {command}\n" in page
+    for flag in ("--aggregation", "--log", "--top-k", "--coordinates", "--baselines"):
+        assert flag in page
+
+
+def test_the_list_of_public_names_is_the_list_of_public_names() -> None:
+    """If not: `python docs/reference.py` writes it anew."""
+    assert REFERENCE.public_table() in (SOURCE.parent / "docs" / "stability.md").read_text()
+
+
+def test_every_page_is_on_the_site() -> None:
+    docs = SOURCE.parent / "docs"
+    index = (docs / "index.md").read_text()
+    listed = re.findall(r"^([\w/]+)$", index, re.MULTILINE)
+    assert sorted(set(listed)) == sorted(listed)
+    made = {"reference/api", "reference/commands"}
+    assert set(listed) - made == {path.stem for path in docs.glob("*.md")} - {"index"}

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ from small_graphs import tree
 
 TABLES = [table for table in vars(names).values() if isinstance(table, Registry)]
 PAGE = Path(__file__).parents[1] / "docs" / "architecture.md"
+PLUGIN = Path(__file__).parents[1] / "examples" / "plugin"
 
 
 def test_choices_are_kept_in_order_and_found() -> None:
@@ -78,15 +80,16 @@ def test_a_plugin_that_fails_is_named_and_the_others_work(monkeypatch: pytest.Mo
 
 
 def test_the_plugin_of_the_documents_works(tmp_path: Path) -> None:
-    """Installed as a package would be: a module, and metadata with an entry point."""
+    """Built and unpacked as pip would: a module, and metadata with an entry point."""
+    pytest.importorskip("hatchling", reason="hatchling builds the package")
     code = PAGE.read_text(encoding="utf-8").split("<!-- begin plugin -->")[1].split("```")[1]
     code = code.removeprefix("python\n")
     assert len(code.strip().splitlines()) < 40
-    (tmp_path / "my_graphs.py").write_text(code)
-    about = tmp_path / "my_graphs-1.0.dist-info"
-    about.mkdir()
-    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: my-graphs\nVersion: 1.0\n")
-    (about / "entry_points.txt").write_text("[hgcn.plugins]\nmy_graphs = my_graphs:register\n")
+    assert code == (PLUGIN / "my_graphs.py").read_text(encoding="utf-8")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
+    subprocess.run(build, cwd=PLUGIN, check=True, capture_output=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    zipfile.ZipFile(wheel).extractall(tmp_path)
     path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
 
     def hgcn(*commands: str) -> str:

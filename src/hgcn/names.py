@@ -89,6 +89,16 @@ IS_A: Registry[Any] = Registry(
 )
 """Modules from a lower and an upper point to the score of "is a"."""
 
+LOGGERS: Registry[Any] = Registry(
+    "log",
+    {
+        "tensorboard": "hgcn.runs.loggers:TensorBoard",
+        "mlflow": "hgcn.runs.loggers:MLflow",
+        "wandb": "hgcn.runs.loggers:WandB",
+    },
+)
+"""Programs that are told how a training goes: subclasses of :class:`hgcn.runs.loggers.Logger`."""
+
 SCORES = {
     "map": "MAP",
     "mean_rank": "mean rank",

@@ -26,7 +26,9 @@ SHOWN = 20
 def add_run(parser: argparse.ArgumentParser) -> None:
     """Add the run folder, and another graph to apply the run to."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("run", metavar="RUN", help="run folder, as `hgcn train` writes it")
+    parser.add_argument(
+        "run", metavar="RUN", help="run folder of `hgcn train`, or a zip file of it"
+    )
     group = parser.add_argument_group("another graph than the run's own")
     group.add_argument("--graph", metavar="SOURCE", help="name of a data set, edge list or folder")
     group.add_argument("--features", metavar="FILE", help="its node features")

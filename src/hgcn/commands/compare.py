@@ -104,7 +104,8 @@ class _Column:
 def _read(folder: Path) -> _Column:
     """The column of one run, or of a folder with the runs of several seeds."""
     from hgcn import files
-    from hgcn.runs.folder import ENVIRONMENT, load_run, seed_folders
+    from hgcn.runs.folder import load_run, seed_folders
+    from hgcn.runs.layout import ENVIRONMENT
     from hgcn.runs.seeds import finished_seeds, holds_seeds, summarise
 
     several = holds_seeds(folder) or seed_folders(folder)

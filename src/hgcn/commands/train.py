@@ -22,6 +22,7 @@ from hgcn.commands._settings import (
     source_and_settings,
 )
 from hgcn.errors import ConfigError, RunError
+from hgcn.names import LOGGERS
 from hgcn.ranks import job_name, started
 from hgcn.text import count
 
@@ -70,6 +71,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--auto", metavar="SECONDS", help="first try a few settings on validation for so long"
     )
     parser.add_argument(
+        "--log", metavar="NAME", help=f"tell of each epoch: {', '.join(LOGGERS)} (docs/logging.md)"
+    )
+    parser.add_argument(
         "--quiet", action="store_true", help="no progress, no table; only the run folder"
     )
     add_settings(parser)
@@ -84,6 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _resume(arguments, given)
     source, given = source_and_settings(arguments, given, "train")
     seeds = None if arguments.seeds is None else above_zero("--seeds", arguments.seeds)
+    if seeds is not None and arguments.log is not None:
+        raise ConfigError("Expected --log with one seed, got --seeds, too: runs would mix.")
     if source == "-" and (seeds is not None or started().world > 1):
         raise ConfigError(
             "Expected a file for several processes: standard input can be read only once."
@@ -143,7 +149,8 @@ def _train(arguments: argparse.Namespace, folder: Path, train: Callable[..., Any
     first = started().first
     telling = explained(lambda: _left(folder)) if first else contextlib.nullcontext()
     with telling, TrainingDisplay(arguments.quiet) as display:
-        metrics = train(on_epoch=display.update, **_telling(arguments, display)).metrics
+        told = {"on_epoch": display.update, "log": arguments.log}
+        metrics = train(**told, **_telling(arguments, display)).metrics
     if first:
         _show(metrics, folder, arguments.quiet, _notes(metrics), list(_warnings(metrics)))
     return INTERRUPTED if metrics["stopped"] == "interrupted" else 0

@@ -144,13 +144,26 @@ LOG = Normalisation(logarithm)
 
 
 def normalise_rows(graph: Any) -> Graph:
-    """Divide the features of each node by the sum of their sizes; a row of zeros stays."""
+    """Divide the features of each node by the sum of their sizes; a row of zeros stays.
+
+    Example:
+        >>> from hgcn.data import tree_with_features
+        >>> normalise_rows(tree_with_features(0.8, depth=2)).x[0].abs().sum()
+        tensor(1.)
+    """
     graph = as_graph(graph)
     return graph.replace(x=ROW.apply(_features(graph)))
 
 
 def log_features(graph: Any) -> Graph:
-    """Take the logarithm of one plus the size of each feature, and keep its sign."""
+    """Take the logarithm of one plus the size of each feature, and keep its sign.
+
+    Example:
+        >>> from hgcn.data import tree_with_features
+        >>> graph = tree_with_features(0.8, depth=2)
+        >>> torch.equal(log_features(graph).x.sign(), graph.x.sign())
+        True
+    """
     graph = as_graph(graph)
     return graph.replace(x=LOG.apply(_features(graph)))
 
@@ -165,6 +178,12 @@ def standardise(graph: Any, nodes: Tensor) -> Graph:
     Args:
         graph: a graph with features.
         nodes: numbers of nodes, or a mask.
+
+    Example:
+        >>> from hgcn.data import tree_with_features
+        >>> graph = tree_with_features(0.8, depth=2)
+        >>> standardise(graph, torch.arange(9)).x[:9].mean().abs() < 1e-6
+        tensor(True)
     """
     graph = as_graph(graph)
     x = _features(graph)

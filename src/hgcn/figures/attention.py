@@ -37,7 +37,10 @@ def train_for_attention(
     on_run: Callable[[str], Any] | None = None,
     **settings: Any,
 ) -> list[Run]:
-    """The runs of the figure: GAT and HGCN with attention, two layers, on a tree of an epidemic."""
+    """The runs of the figure: GAT and HGCN with attention, two layers, on a tree of an epidemic.
+
+    See :func:`attention_figure`, which is drawn of them.
+    """
     runs = []
     for model in MODELS:
         watch = on_run(f"{model} on {source}") if on_run else None
@@ -79,6 +82,11 @@ def attention_figure(runs: Sequence[Run], *, node: Any = None) -> Figure:
     Args:
         runs: runs of networks with attention, all on the same graph.
         node: id of the centre; by default one with parent, grandparent and children.
+
+    Example:
+        >>> runs = train_for_attention(epochs=2)
+        >>> len(attention_figure(runs).axes) >= len(runs)
+        True
     """
     if not runs:
         raise ConfigError("Expected at least one run to draw, got none.")

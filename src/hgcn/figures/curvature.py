@@ -43,6 +43,10 @@ def curvature_figure(path: str | Path | None = None) -> Figure:
 
     Args:
         path: a result store that `hgcn reproduce curvature` fills; by default our own runs.
+
+    Example:
+        >>> curvature_figure().axes[0].get_ylabel()
+        'ROC AUC'
     """
     scores = stored_scores() if path is None else curvature_scores(Store(path))
     fixed = {float(row): values for row, values in scores.items() if row != "gcn"}

@@ -33,6 +33,8 @@ def train_for_embeddings(
 ) -> list[Run]:
     """The runs of the figure: GCN and HGCN on Disease (links) and on Cora (classes).
 
+    See :func:`hgcn.figures.attention_figure`, which is drawn of such runs.
+
     Args:
         dim: size of embeddings; the paper's figure has 3.
         seed: seed of every run.
@@ -51,6 +53,8 @@ def train_for_embeddings(
 
 def embeddings_figure(runs: Sequence[Run], *, color: str | None = None) -> Figure:
     """First and last layer of each run, two runs a row.
+
+    See :func:`hgcn.figures.attention_figure`: runs are given in the same way.
 
     Hyperbolic layers are drawn on the Poincaré disk, moved such that the mean of all nodes is in
     the middle, which changes no distance. Layers of more than two dimensions are projected.

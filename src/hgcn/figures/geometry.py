@@ -29,7 +29,12 @@ LINE_FOOT = torch.tensor([0.0, -0.55], dtype=torch.float64)
 
 
 def geometry_figure() -> Figure:
-    """Geodesics between two points for several curvatures, their length, and lines of the disk."""
+    """Geodesics between two points for several curvatures, their length, and lines of the disk.
+
+    Example:
+        >>> len(geometry_figure().axes)
+        3
+    """
     with style():
         figure = new_figure(10.4, 3.4)
         left, middle, right = figure.subplots(1, 3)

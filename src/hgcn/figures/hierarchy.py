@@ -27,6 +27,8 @@ BRANCHES = 8
 def hierarchy_figure(run: Run, *, names: int = 22) -> Figure:
     """Draw a run of the task "hierarchy" in two dimensions, its root at the centre.
 
+    See :func:`hgcn.figures.training_figure`: a run is given in the same way.
+
     The root is the node with most descendants. Moving it to the centre changes no distance. A
     branch that has a colour is no part of another one.
 

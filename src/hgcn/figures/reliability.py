@@ -22,6 +22,8 @@ BINS = 10
 def reliability_figure(run: Run) -> Figure:
     """The reliability curve of a run's test links, before and after calibration.
 
+    See :func:`hgcn.figures.training_figure`: a run is given in the same way.
+
     There are as many edges as other pairs: each is weighted so.
     """
     if "calibration" not in run.metrics:

@@ -16,7 +16,14 @@ if TYPE_CHECKING:
 
 
 def training_figure(run: Run) -> Figure:
-    """Training curves of a run, with the epoch whose weights were kept."""
+    """Training curves of a run, with the epoch whose weights were kept.
+
+    Example:
+        >>> import hgcn
+        >>> run = hgcn.fit(hgcn.data.random_tree(40), epochs=2, dim=2)
+        >>> training_figure(run).axes[0].get_xlabel() is not None
+        True
+    """
     if not run.history:
         raise RunError("Expected a run with a history of its training, got none.")
     select = run.metrics["select"]

@@ -166,6 +166,10 @@ def exp0(v: Tensor, *, c: float | Tensor) -> Tensor:
 
     Returns:
         Points, shape ``[..., d]``, strictly inside the ball however long v is.
+
+    Example:
+        >>> exp0(torch.tensor([40.0, 0.0]), c=1.0).norm() < 1  # far out is near the rim
+        tensor(True)
     """
     root, v_ = widen(c, v)
     return inside(tanhc(root * norm(v_) / 2).unsqueeze(-1) * v_ / 2, root, v.dtype)
@@ -176,6 +180,11 @@ def log0(x: Tensor, *, c: float | Tensor) -> Tensor:
 
     Here r is ``sqrt(c)|x|``, held below 1. The result has the length of the distance from the
     origin: ``log0(x) == 2 log(x, at=0)``.
+
+    Example:
+        >>> v = torch.tensor([0.5, 0.0])
+        >>> torch.allclose(log0(exp0(v, c=1.0), c=1.0), v)
+        True
     """
     root, x_ = widen(c, x)
     return (2 * atanhc(radius_inside(x_, root, x.dtype)).unsqueeze(-1) * x_).to(x.dtype)

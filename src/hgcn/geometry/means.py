@@ -36,6 +36,11 @@ def centroid(points: Tensor, weights: Tensor | None = None, *, c: float | Tensor
 
     Returns:
         Points, shape ``[..., d]``.
+
+    Example:
+        >>> points = torch.tensor([[1.0, 0.0], [-1.0, 0.0]])
+        >>> centroid(points, c=1.0).norm().item()  # half of the way between two
+        0.0
     """
     return centroid_from(*_views(points, weights, c))
 
@@ -55,6 +60,11 @@ def frechet_mean(points: Tensor, weights: Tensor | None = None, *, c: float | Te
 
     Returns:
         Points, shape ``[..., d]``.
+
+    Example:
+        >>> points = torch.tensor([[1.0, 0.0], [-1.0, 0.0], [0.0, 0.0]])
+        >>> frechet_mean(points, c=1.0).norm() < 1e-6
+        tensor(True)
     """
     return frechet_mean_from(*_views(points, weights, c))
 

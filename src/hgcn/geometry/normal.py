@@ -44,7 +44,13 @@ def distance(v: Tensor, w: Tensor, *, c: float | Tensor) -> Tensor:
 
 
 def squared_distance(v: Tensor, w: Tensor, *, c: float | Tensor) -> Tensor:
-    """Square of :func:`distance`, differentiable also where the points coincide."""
+    """Square of :func:`distance`, differentiable also where the points coincide.
+
+    Example:
+        >>> v, w = torch.tensor([3.0, 0.0]), torch.tensor([-1.0, 0.0])
+        >>> squared_distance(v, w, c=1.0)
+        tensor(16.)
+    """
     root = square_root(c, v)
     return (_Move(-v, w, root).length() / root).square()
 
@@ -62,6 +68,11 @@ def translate(v: Tensor, t: Tensor, *, c: float | Tensor) -> Tensor:
 
     Returns:
         Points, shape ``[..., d]``.
+
+    Example:
+        >>> v, w = torch.tensor([3.0, 0.0]), torch.tensor([-1.0, 0.0])
+        >>> translate(v, w, c=1.0)  # three steps forth and one back
+        tensor([2., 0.])
     """
     return _Move(v, t, square_root(c, v)).point()
 
@@ -79,6 +90,11 @@ def local_log(at: Tensor, to: Tensor, *, c: float | Tensor) -> Tensor:
 
     Returns:
         Tangent vectors, shape ``[..., d]``.
+
+    Example:
+        >>> v, w = torch.tensor([3.0, 0.0]), torch.tensor([-1.0, 0.0])
+        >>> local_log(v, w, c=1.0)  # four steps back lead from v to w
+        tensor([-4.,  0.])
     """
     return translate(-at, to, c=c)
 
@@ -93,6 +109,11 @@ def geodesic(v: Tensor, w: Tensor, s: float | Tensor, *, c: float | Tensor) -> T
 
     Returns:
         Points, shape ``[..., d]``.
+
+    Example:
+        >>> v, w = torch.tensor([3.0, 0.0]), torch.tensor([-1.0, 0.0])
+        >>> geodesic(v, w, 0.5, c=1.0)  # half of the way
+        tensor([1., 0.])
     """
     root = square_root(c, v)
     reach = root * distance(v, w, c=c)
@@ -106,7 +127,12 @@ def geodesic(v: Tensor, w: Tensor, s: float | Tensor, *, c: float | Tensor) -> T
 
 
 def to_hyperboloid(v: Tensor, *, c: float | Tensor) -> Tensor:
-    """Points as hyperboloid coordinates ``(x_0, x_1..x_d)``, ``[..., d + 1]`` (paper, Eq. 5)."""
+    """Points as hyperboloid coordinates ``(x_0, x_1..x_d)``, ``[..., d + 1]`` (paper, Eq. 5).
+
+    Example:
+        >>> to_hyperboloid(torch.zeros(2), c=1.0)  # the origin
+        tensor([1., 0., 0.])
+    """
     root = square_root(c, v)
     v, radius = saturate(v, root)
     time = (radius.cosh() / root).unsqueeze(-1)
@@ -114,7 +140,12 @@ def to_hyperboloid(v: Tensor, *, c: float | Tensor) -> Tensor:
 
 
 def from_hyperboloid(x: Tensor, *, c: float | Tensor) -> Tensor:
-    """Inverse of :func:`to_hyperboloid`; reads the spatial part, which determines the point."""
+    """Inverse of :func:`to_hyperboloid`; reads the spatial part, which determines the point.
+
+    Example:
+        >>> from_hyperboloid(torch.tensor([1.0, 0.0, 0.0]), c=1.0)
+        tensor([0., 0.])
+    """
     return _from_spatial(x[..., 1:], square_root(c, x))
 
 

@@ -42,6 +42,13 @@ class Encoder(nn.Module, ABC):
         uses_edges: whether a layer passes messages; otherwise each node is on its own.
         normalised: whether messages are divided by the total weight of the edges of each node.
         trained_nodes: number of nodes of the graph that it is trained on, for heads that need it.
+
+    Example:
+        >>> class Halves(Encoder):  # a whole model: it returns the input and each layer
+        ...     def _encode(self, x, edge_index, edge_weight):
+        ...         return [x, x / 2]
+        >>> Halves(2, 2, layers=1)(torch.ones(1, 2), torch.empty(2, 0, dtype=torch.long))
+        tensor([[0.5000, 0.5000]])
     """
 
     inductive: bool = True

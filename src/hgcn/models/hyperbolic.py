@@ -148,6 +148,12 @@ class HNN(Encoder):
         bias: whether to learn biases. Without, only the last curvature has any effect.
         act: activation after each layer but the last: a name, a function, or ``None``.
         last_act: activation after the last layer.
+
+    Example:
+        >>> import torch
+        >>> x, edge_index = torch.randn(3, 4), torch.tensor([[0, 1], [1, 2]])
+        >>> HNN(4, 2)(x, edge_index).shape
+        torch.Size([3, 2])
     """
 
     uses_edges = False

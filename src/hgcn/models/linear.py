@@ -71,6 +71,11 @@ class MLP(Encoder):
         bias: whether to learn biases.
         act: activation after each layer but the last: a name, a function, or ``None``.
         last_act: activation after the last layer.
+
+    Example:
+        >>> x, edge_index = torch.randn(3, 4), torch.tensor([[0, 1], [1, 2]])
+        >>> MLP(4, 2)(x, edge_index).shape
+        torch.Size([3, 2])
     """
 
     uses_edges = False

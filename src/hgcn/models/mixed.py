@@ -62,6 +62,11 @@ class EucMixed(Shallow):
         act: activation after each layer but the last: a name, a function, or ``None``.
         last_act: activation after the last layer.
         std: standard deviation of each coordinate of the shallow embedding at the start.
+
+    Example:
+        >>> x, edge_index = torch.randn(3, 4), torch.tensor([[0, 1], [1, 2]])
+        >>> EucMixed(4, 2, num_nodes=3)(x, edge_index).shape
+        torch.Size([3, 2])
     """
 
     def __init__(
@@ -112,6 +117,11 @@ class HypMixed(Poincare):
         std: standard deviation of each normal coordinate of the shallow embedding at the start.
         lr_factor: factor of the learning rate of the shallow embedding; by default the number of
             nodes.
+
+    Example:
+        >>> x, edge_index = torch.randn(3, 4), torch.tensor([[0, 1], [1, 2]])
+        >>> HypMixed(4, 2, num_nodes=3)(x, edge_index).shape
+        torch.Size([3, 2])
     """
 
     def __init__(  # noqa: PLR0913

@@ -100,6 +100,11 @@ class GCN(_Stack):
         dropout: probability with which an input of a convolution is zeroed in training.
         act: activation after each layer but the last: a name, a function, or ``None``.
         last_act: activation after the last layer.
+
+    Example:
+        >>> x, edge_index = torch.randn(3, 4), torch.tensor([[0, 1], [1, 2]])
+        >>> GCN(4, 2)(x, edge_index).shape
+        torch.Size([3, 2])
     """
 
     normalised = True
@@ -136,6 +141,11 @@ class GAT(_Stack):
             in training.
         act: activation after each layer but the last: a name, a function, or ``None``.
         last_act: activation after the last layer.
+
+    Example:
+        >>> x, edge_index = torch.randn(3, 4), torch.tensor([[0, 1], [1, 2]])
+        >>> GAT(4, 2, heads=2)(x, edge_index).shape
+        torch.Size([3, 2])
     """
 
     def __init__(
@@ -208,6 +218,11 @@ class SAGE(_Stack):
         dropout: probability with which an input of a convolution is zeroed in training.
         act: activation after each layer but the last: a name, a function, or ``None``.
         last_act: activation after the last layer.
+
+    Example:
+        >>> x, edge_index = torch.randn(3, 4), torch.tensor([[0, 1], [1, 2]])
+        >>> SAGE(4, 2)(x, edge_index).shape
+        torch.Size([3, 2])
     """
 
     add_self_loops = False
@@ -239,6 +254,11 @@ class SGC(Encoder):
         dim: size of each embedding.
         layers: number :math:`L` of steps over the graph; there are no activations between them.
         dropout: probability with which a feature is zeroed in training.
+
+    Example:
+        >>> x, edge_index = torch.randn(3, 4), torch.tensor([[0, 1], [1, 2]])
+        >>> SGC(4, 2)(x, edge_index).shape
+        torch.Size([3, 2])
     """
 
     normalised = True

@@ -105,6 +105,11 @@ class Euc(Shallow):
         dim: size of each embedding.
         num_nodes: number of nodes of the graph.
         std: standard deviation of each coordinate at the start.
+
+    Example:
+        >>> x, edge_index = torch.randn(3, 4), torch.tensor([[0, 1], [1, 2]])
+        >>> Euc(4, 2, num_nodes=3)(x, edge_index).shape
+        torch.Size([3, 2])
     """
 
     def __init__(
@@ -138,6 +143,11 @@ class Hyp(Poincare):
         c: the space has sectional curvature ``-c``. It is not trained.
         std: standard deviation of each normal coordinate at the start.
         lr_factor: factor of the learning rate; by default the number of nodes.
+
+    Example:
+        >>> x, edge_index = torch.randn(3, 4), torch.tensor([[0, 1], [1, 2]])
+        >>> Hyp(4, 2, num_nodes=3)(x, edge_index).shape
+        torch.Size([3, 2])
     """
 
     curvature: Curvature
@@ -182,6 +192,11 @@ class Free(Shallow):
         c: the space has sectional curvature ``-c``. It is not trained: a change of it is a change
             of the unit of length.
         std: standard deviation of each coordinate at the start.
+
+    Example:
+        >>> x, edge_index = torch.randn(3, 4), torch.tensor([[0, 1], [1, 2]])
+        >>> Free(4, 2, num_nodes=3)(x, edge_index).shape
+        torch.Size([3, 2])
     """
 
     curvature: Curvature

@@ -29,6 +29,11 @@ class HypActivation(nn.Module):
     Args:
         act: a name of ``hgcn.names.ACTIVATIONS``, such as ``"relu"``, a function with
             :math:`\sigma(0) = 0`, or ``None`` for the identity.
+
+    Example:
+        >>> import torch
+        >>> HypActivation("relu")(torch.tensor([1.0, -1.0]))
+        tensor([1., 0.])
     """
 
     def __init__(self, act: Activation = "relu") -> None:

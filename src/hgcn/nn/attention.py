@@ -29,6 +29,10 @@ class NeighbourAttention(nn.Module):
         hidden: units of the hidden layer of each; by default half of ``channels / heads``, at
             least 4.
         negative_slope: slope of the leaky ReLU for negative numbers.
+
+    Example:
+        >>> sum(p.numel() for p in NeighbourAttention(4, hidden=2).parameters()) > 0
+        True
     """
 
     def __init__(

@@ -72,6 +72,10 @@ class TangentClassifier(nn.Linear):
     Args:
         in_channels: size of each point.
         num_classes: number of logits.
+
+    Example:
+        >>> TangentClassifier(4, 3)(torch.randn(5, 4)).shape
+        torch.Size([5, 3])
     """
 
     def __init__(self, in_channels: int, num_classes: int) -> None:
@@ -105,6 +109,10 @@ class HyperbolicMLR(nn.Module):
     Shapes:
         - **input:** points :math:`(*, F)`.
         - **output:** logits :math:`(*, C)`.
+
+    Example:
+        >>> HyperbolicMLR(4, 3)(torch.randn(5, 4)).shape
+        torch.Size([5, 3])
     """
 
     def __init__(

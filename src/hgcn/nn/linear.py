@@ -37,6 +37,10 @@ class HypLinear(nn.Module):
         - **input:** points :math:`(*, F_{in})`, or a sparse tensor (CSR or COO)
           :math:`(|V|, F_{in})`, which stays sparse.
         - **output:** points :math:`(*, F_{out})`.
+
+    Example:
+        >>> HypLinear(4, 2)(torch.randn(3, 4)).shape
+        torch.Size([3, 2])
     """
 
     def __init__(

@@ -77,6 +77,12 @@ def pair_facts(pairs: Tensor, edge_index: Tensor, edge_weight: Tensor | None, n:
         edge_index: the edges that are visible, shape ``[2, E]``.
         edge_weight: their weights.
         n: number of nodes.
+
+    Example:
+        >>> edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])  # a path of three nodes
+        >>> facts = pair_facts(torch.tensor([[0], [2]]), edges, None, 3)
+        >>> facts.shape[0], bool(facts.any())  # its ends have a neighbour in common
+        (1, True)
     """
     shown = both_ways(edge_index, edge_weight, n)
     counts = kernels.pair_counts(pairs, shown.weight, shown.direction, shown.graph)

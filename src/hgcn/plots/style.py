@@ -89,6 +89,10 @@ def save(figure: Figure, path: str | Path, *, dpi: int = 200) -> Path:
         figure: the figure.
         path: the file; its ending names the format: .svg, .pdf or .png.
         dpi: pixels an inch, of a PNG and of areas that other formats hold as pixels.
+
+    Example:
+        >>> save(new_figure(2, 2), "empty.svg").name
+        'empty.svg'
     """
     path = check_path(path)
     kind = path.suffix.lower()[1:]

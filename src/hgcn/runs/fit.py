@@ -28,6 +28,8 @@ from hgcn.runs.checkpoint import (
     restore_all,
 )
 from hgcn.runs.checks import check_auto
+from hgcn.runs.layout import CONFIG, ENVIRONMENT, PAGE
+from hgcn.runs.loggers import logging_to
 from hgcn.runs.run import Run
 from hgcn.settings import Settings
 from hgcn.training.loop import Progress, State, train
@@ -46,6 +48,7 @@ def fit(
     on_epoch: Callable[[Progress], None] | None = None,
     auto: float | Mapping[str, Any] | None = None,
     on_auto: Callable[[Choosing], None] | None = None,
+    log: str | None = None,
     **settings: Unpack[Settings],
 ) -> Run:
     """Train a network and evaluate it.
@@ -66,6 +69,7 @@ def fit(
             tried on validation, then the best of them is trained. ``run.metrics["auto"]`` says what
             was tried; given in place of seconds, it trains with what was chosen there.
         on_auto: called while settings are chosen with a :class:`~hgcn.runs.auto.Choosing`.
+        log: "tensorboard", "mlflow" or "wandb", to be told of each epoch (docs/logging.md).
         settings: any field of :class:`~hgcn.config.Config`, such as ``task``, which is by default
             "node" where there are labels. ``features``, ``labels``, ``split`` and the other
             settings of reading may also be arrays, DataFrames or lists of columns, as
@@ -98,7 +102,10 @@ def fit(
         wanted, record = choose_settings(graph, wanted, given, auto, preset=name, on_auto=on_auto)
         name = preset_of(record)
     problem = Problem(graph, choose(graph, wanted))
-    return run_problem(problem, folder=folder, on_epoch=on_epoch, preset_name=name, auto=record)
+    with logging_to(log, folder, problem.config, on_epoch) as told:
+        run = run_problem(problem, folder=folder, on_epoch=told, preset_name=name, auto=record)
+        told.finish(run.metrics)
+    return run
 
 
 def _find_run(folder: Path) -> Run | None:
@@ -108,9 +115,9 @@ def _find_run(folder: Path) -> Run | None:
         The run, if it was finished before torchrun started again; an unfinished one is gone on
         with.
     """
-    if not files.exists(folder / run_folder.CONFIG):
+    if not files.exists(folder / CONFIG):
         return None
-    finished = files.exists(folder / run_folder.ENVIRONMENT)
+    finished = files.exists(folder / ENVIRONMENT)
     if finished and restarted():
         found = run_folder.load_run(folder)
         if not _is_drawn(found, folder):
@@ -130,18 +137,22 @@ def resume(
     data: Any = None,
     *,
     on_epoch: Callable[[Progress], None] | None = None,
+    log: str | None = None,
     **options: Any,
 ) -> Run:
     """Go on with a run that was interrupted, to the same end as if it had not been.
+
+    See :func:`fit`: what it leaves in ``out`` when it is interrupted can be gone on with.
 
     Args:
         path: the run folder.
         data: the graph, if the run was trained on one held in memory.
         on_epoch: called after each epoch.
+        log: as in :func:`fit`; it is told of the epochs that are left.
         options: features, labels, a split and the like that were held in memory, too.
     """
     folder, ranks = Path(path), current()
-    if ranks.on_first(lambda: files.exists(folder / run_folder.ENVIRONMENT)):
+    if ranks.on_first(lambda: files.exists(folder / ENVIRONMENT)):
         return ranks.on_first(lambda: _find_run(folder) if restarted() else None) or (
             ranks.on_first(lambda: _finish_page(folder, data))
         )
@@ -153,14 +164,17 @@ def resume(
     asked = {name: getattr(config, name) for name in ("task", "model", "structure")}
     name = preset(config.source, asked)[0] if auto is None else preset_of(auto)
     problem = Problem(graph, config)
-    return run_problem(problem, folder=folder, on_epoch=on_epoch, preset_name=name, auto=auto)
+    with logging_to(log, folder, config, on_epoch) as told:
+        run = run_problem(problem, folder=folder, on_epoch=told, preset_name=name, auto=auto)
+        told.finish(run.metrics)
+    return run
 
 
 def _begun(folder: Path) -> tuple[Config, dict[str, Any] | None]:
     """The settings of an unfinished run, and how they were chosen."""
-    if not files.exists(folder / run_folder.CONFIG):
+    if not files.exists(folder / CONFIG):
         raise RunError(f"Expected a run folder to resume, but {folder} has no config.toml.")
-    return Config(**read_toml(folder / run_folder.CONFIG)), run_folder.read_auto(folder)
+    return Config(**read_toml(folder / CONFIG)), run_folder.read_auto(folder)
 
 
 def _finish_page(folder: Path, data: Any) -> Run:
@@ -183,7 +197,7 @@ def _is_drawn(run: Run, folder: Path) -> bool:
     """Whether a run has its page, or is too large for one."""
     from hgcn.runs.pictures import MOST_NODES_AT_ONCE
 
-    return (folder / run_folder.PAGE).exists() or run.num_nodes > MOST_NODES_AT_ONCE
+    return (folder / PAGE).exists() or run.num_nodes > MOST_NODES_AT_ONCE
 
 
 def settle(source: str | None, given: Mapping[str, Any]) -> tuple[Config, str]:
@@ -330,7 +344,7 @@ def _draw(run: Run, folder: Path) -> None:
     try:
         from hgcn.runs.pictures import write_run_page
 
-        write_run_page(folder / run_folder.PAGE, run)
+        write_run_page(folder / PAGE, run)
     except Exception as error:
         warnings.warn(
             f"The page disk.html cannot be drawn: {error} Everything else of the run is in "

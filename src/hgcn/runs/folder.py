@@ -24,19 +24,28 @@ from hgcn.inference.calibration import Calibration
 from hgcn.inference.feature_map import FeatureMap
 from hgcn.locks import locked_or
 from hgcn.ranks import current
+from hgcn.runs.card import card
 from hgcn.runs.checks import check_auto, check_metrics, check_network
+from hgcn.runs.layout import (
+    AUTO,
+    CARD,
+    CONFIG,
+    EMBEDDINGS,
+    ENVIRONMENT,
+    HISTORY,
+    LOCK,
+    METRICS,
+    MODEL,
+    PAGE,
+    RESUME,
+    SEALED,
+)
 from hgcn.runs.run import Run
+from hgcn.runs.sharing import is_packed, unpack
 from hgcn.runs.trees import read_tree, write_tree
 from hgcn.training.problem import build_network, has_device
 
 FORMAT = 1
-CONFIG, HISTORY, METRICS = "config.toml", "history.csv", "metrics.json"
-MODEL, EMBEDDINGS, ENVIRONMENT = "model.safetensors", "embeddings.parquet", "environment.json"
-RESUME, PAGE, LOCK = "resume.safetensors", "disk.html", ".lock"
-AUTO = "auto.json"
-"""What was tried before training, of a run whose settings were chosen (:mod:`hgcn.runs.auto`)."""
-SEALED = (CONFIG, METRICS, HISTORY, MODEL)
-"""Files whose checksums are in environment.json, with ``AUTO`` where there is one."""
 PACKAGES = ("torch", "torch_geometric", "numba", "numpy", "scikit-learn", "geoopt")
 """Packages whose versions are in environment.json."""
 
@@ -85,6 +94,7 @@ def finish(run: Run, path: Path) -> None:
     write_tree(path / MODEL, {"about": about, "weights": run.predictor.state_dict()})
     if "graph" in run._kept:
         files.write_blocks(path / EMBEDDINGS, run.embedding_blocks())
+    files.write_text(path / CARD, card(run))
     about_run = {**run.environment, "num_classes": run.predictor.num_classes}
     sealed = [*SEALED]
     if "auto" in run.metrics:
@@ -107,8 +117,19 @@ def save(run: Run, path: str | Path) -> Path:
 
 
 def load_run(path: str | Path) -> Run:
-    """Read a run folder; a truncated, changed or foreign one is refused."""
-    path = Path(path)
+    """Read a run; one that is truncated, changed or foreign is refused.
+
+    Args:
+        path: the run folder; or a zip file that :meth:`Run.push` wrote; or its address, as
+            ``https://host/run.zip#sha256=CHECKSUM``.
+
+    Example:
+        >>> import hgcn
+        >>> run = hgcn.fit("disease", task="node", epochs=2, dim=2, out="runs/small")
+        >>> hgcn.load_run("runs/small").metrics == run.metrics
+        True
+    """
+    path = unpack(path) if is_packed(path) and not Path(path).is_dir() else Path(path)
     if not (files.exists(path) and path.is_dir()):
         raise RunError(f"Expected a run folder, but there is none at {path}.")
     if not (path / ENVIRONMENT).is_file():

@@ -11,7 +11,7 @@ from hgcn.errors import ConfigError
 from hgcn.packages import require
 from hgcn.plots.disk import MOST_EDGES, centred, draw_layer
 from hgcn.plots.style import style
-from hgcn.runs.folder import PAGE
+from hgcn.runs.layout import PAGE
 from hgcn.runs.run import Run
 from hgcn.scenes.of_network import layer_scene, network_scene, title
 from hgcn.scenes.scene import Scene

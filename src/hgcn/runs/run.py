@@ -331,6 +331,16 @@ class Run(Trained):
 
         return view(self, path, graph, open_browser=open)
 
+    def push(self, target: str | Path) -> Path:
+        """Write the run to a folder or, if the name ends in ``.zip``, to one file to hand on.
+
+        Beside a zip file stands its checksum: ``load_run("https://...zip#sha256=CHECKSUM")`` reads
+        it from wherever it was put.
+        """
+        from hgcn.runs.sharing import push
+
+        return push(self, target)
+
     def save(self, path: str | Path) -> Path:
         """Write the run folder; docs/run_folder.md describes its files."""
         from hgcn.runs.folder import save

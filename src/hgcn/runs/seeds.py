@@ -20,17 +20,8 @@ from hgcn.ranks import refuse_several
 from hgcn.runs.auto import Choosing, check_seconds, choose_settings, settings_of
 from hgcn.runs.checkpoint import checkpoint_seconds
 from hgcn.runs.fit import fit, resume, settle
-from hgcn.runs.folder import (
-    AUTO,
-    CONFIG,
-    ENVIRONMENT,
-    LOCK,
-    METRICS,
-    PAGE,
-    load_run,
-    read_auto,
-    seed_folders,
-)
+from hgcn.runs.folder import load_run, read_auto, seed_folders
+from hgcn.runs.layout import AUTO, CONFIG, ENVIRONMENT, LOCK, METRICS, PAGE
 from hgcn.runs.run import Run
 from hgcn.runs.workers import Job, work
 from hgcn.settings import Settings

@@ -16,6 +16,8 @@ from hgcn.scenes.projection import ProjectionLoss
 class Layer:
     """One layer of an encoder, in two dimensions.
 
+    Made by :func:`hgcn.viewer.scene_from_embeddings`.
+
     Args:
         title: heading of the layer, for example "Input" or "Layer 1".
         points: normal coordinates, shape ``[n, 2]``, kept as float64: far from the origin, float32
@@ -51,7 +53,10 @@ class Layer:
 
 @dataclass(frozen=True, eq=False)
 class Categories:
-    """A fact about nodes with names for values: a code for each node, -1 where it is unknown."""
+    """A fact about nodes with names for values: a code for each node, -1 where it is unknown.
+
+    Made by :func:`hgcn.viewer.scene_from_embeddings`.
+    """
 
     codes: np.ndarray
     names: tuple[str, ...]
@@ -69,7 +74,10 @@ class Categories:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """A fact about nodes that is a number; NaN where it is unknown."""
+    """A fact about nodes that is a number; NaN where it is unknown.
+
+    Made by :func:`hgcn.viewer.scene_from_embeddings`.
+    """
 
     values: np.ndarray
 
@@ -82,7 +90,10 @@ Column = Categories | Numbers
 
 @dataclass(frozen=True, eq=False)
 class MissingLinks:
-    """Pairs without an edge that a model finds probable: shapes ``[2, m]`` and ``[m]``."""
+    """Pairs without an edge that a model finds probable: shapes ``[2, m]`` and ``[m]``.
+
+    Made by :func:`hgcn.viewer.scene_from_embeddings`.
+    """
 
     pairs: np.ndarray
     probability: np.ndarray

@@ -43,14 +43,26 @@ _SCRIPTS = (
 
 
 def write_page(path: str | Path, *scenes: Scene) -> Path:
-    """Write the page of one scene, or of two side by side, and return its path."""
+    """Write the page of one scene, or of two side by side, and return its path.
+
+    See :func:`render_page` for how a scene is made.
+    """
     path = Path(path)
     files.write_text(path, render_page(*scenes))
     return path
 
 
 def render_page(*scenes: Scene) -> str:
-    """The page as text: HTML that opens by double click and needs nothing else."""
+    """The page as text: HTML that opens by double click and needs nothing else.
+
+    Example:
+        >>> from hgcn.data import random_tree
+        >>> from hgcn.viewer import scene_from_embeddings
+        >>> graph = random_tree(5)
+        >>> scene = scene_from_embeddings(graph, [torch.randn(5, 2)], [1.0])
+        >>> render_page(scene)[:15]
+        '<!doctype html>'
+    """
     if len(scenes) not in (1, 2):
         raise DataError(f"Expected one scene, or two to compare, got {len(scenes)}.")
     assets = resources.files("hgcn.viewer") / "assets"

@@ -30,6 +30,8 @@ _BUSY = b"HTTP/1.0 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: c
 def serve(path: str | Path, *, port: int = 0, open_browser: bool = True) -> None:
     """Serve a page at http://127.0.0.1 until interrupted; no other computer can reach it.
 
+    See :func:`hgcn.viewer.render_page` for how a page is made.
+
     Args:
         path: a page that :func:`hgcn.viewer.write_page` wrote.
         port: the port to listen on; 0 takes a free one.

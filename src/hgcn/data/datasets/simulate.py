@@ -25,12 +25,22 @@ DENSITY = 0.05  # share of the columns that a node has
 
 
 def disease() -> Graph:
-    """The data set ``disease``: one tree of 1,044 nodes."""
+    """The data set ``disease``: one tree of 1,044 nodes.
+
+    Example:
+        >>> disease().num_nodes
+        1044
+    """
     return disease_spread(DISEASE_NODES, seed=0).replace(name="disease")
 
 
 def disease_m() -> Graph:
-    """The data set ``disease_m``: 91 trees of 43,193 nodes in all, split by tree 70/15/15."""
+    """The data set ``disease_m``: 91 trees of 43,193 nodes in all, split by tree 70/15/15.
+
+    Example:
+        >>> disease_m().num_graphs
+        91
+    """
     return disease_spread(DISEASE_M_NODES, DISEASE_M_TREES, seed=0).replace(name="disease_m")
 
 

@@ -134,6 +134,12 @@ def split_nodes(
         seed: equal seeds give equal splits.
         protocol: ``"clean"``, or ``"legacy"`` for the split of the reference implementation.
         stratify: draw each class by itself, so that each part has all classes in equal shares.
+
+    Example:
+        >>> from hgcn.data import disease_spread
+        >>> parts = split_nodes(disease_spread(100, seed=3))
+        >>> len(parts.train) + len(parts.val) + len(parts.test)
+        100
     """
     graph = as_graph(graph)
     shares = (graph.ratios or RATIOS) if ratios is None else tuple(ratios)

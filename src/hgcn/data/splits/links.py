@@ -32,6 +32,8 @@ from hgcn.names import PARTS
 class LinkPart:
     """The edges of one part: those shown to the network, and the pairs to predict.
 
+    Made by :func:`hgcn.data.split_links`.
+
     Attributes:
         messages: edges on which messages may travel, as an ``edge_index``.
         message_weight: their weights, where the graph has weights.
@@ -51,6 +53,8 @@ class LinkPart:
 @dataclass(frozen=True, eq=False)
 class LinkSplit:
     """Edges for training, validation and test; made by :func:`hgcn.data.splits.draw.split_links`.
+
+    Made by :func:`hgcn.data.split_links`.
 
     Attributes:
         train, val, test: the parts.

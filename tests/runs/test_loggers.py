@@ -1,0 +1,110 @@
+"""Loggers tell other programs of each epoch; real files of TensorBoard and MLflow are read back."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import hgcn
+from hgcn.cli import BAD_INPUT, main
+from hgcn.errors import ConfigError, DivergenceError
+from hgcn.names import LOGGERS
+from hgcn.runs.loggers import Logger
+from hgcn.training.loop import Progress
+
+SETTINGS: dict[str, Any] = {
+    "task": "link", "epochs": 3, "dim": 2, "eval_every": 1, "structure": False,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def tree() -> hgcn.Graph:
+    return hgcn.data.tree_with_features(0.8, depth=3)
+
+
+def curves(run: hgcn.Run) -> dict[str, list[float]]:
+    select = run.metrics["select"]
+    names = {"loss": "loss", "validation": select, "curvature/0": "c0"}
+    return {name: [row[column] for row in run.history] for name, column in names.items()}
+
+
+def test_files_of_tensorboard(tree: hgcn.Graph, tmp_path: Path) -> None:
+    pytest.importorskip("tensorboard", reason="pip install 'hgcn[tensorboard]'")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    run = hgcn.fit(tree, out=tmp_path / "run", log="tensorboard", **SETTINGS)
+    stored = EventAccumulator(str(tmp_path / "run" / "logs")).Reload()
+    for name, values in curves(run).items():
+        events = stored.Scalars(name)
+        assert [event.step for event in events] == [1, 2, 3]
+        assert [event.value for event in events] == pytest.approx(values)
+    (test,) = stored.Scalars("test/roc_auc")
+    assert test.value == pytest.approx(run.metrics["test"]["roc_auc"])
+    hgcn.load_run(tmp_path / "run")  # the files of the run are as ever
+
+
+def test_files_of_mlflow(tree: hgcn.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mlflow = pytest.importorskip("mlflow", reason="pip install 'hgcn[mlflow]'")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", f"sqlite:///{tmp_path}/mlflow.db")
+    run = hgcn.fit(tree, log="mlflow", **SETTINGS)
+    (stored,) = mlflow.search_runs(experiment_names=["hgcn"], output_format="list")
+    assert stored.data.params["dim"] == "2"
+    client = mlflow.MlflowClient()
+    for name, values in curves(run).items():
+        history = client.get_metric_history(stored.info.run_id, name)
+        assert [one.value for one in history] == pytest.approx(values)
+    assert stored.data.metrics["test/roc_auc"] == pytest.approx(run.metrics["test"]["roc_auc"])
+
+
+class Kept(Logger):
+    """A logger of a plugin: it keeps what it was told."""
+
+    told: list[Any]
+
+    def __init__(self, folder: Path | None, config: hgcn.Config) -> None:
+        super().__init__(folder, config)
+        type(self).told = []
+
+    def tell(self, values: Any, epoch: int) -> None:
+        self.told.append((epoch, dict(values)))
+
+    def close(self, scores: Any) -> None:
+        self.told.append(dict(scores))
+
+
+@pytest.fixture
+def _kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(LOGGERS._entries, "kept", Kept)
+
+
+@pytest.mark.usefixtures("_kept")
+def test_a_logger_of_ones_own_beside_a_callback(tree: hgcn.Graph) -> None:
+    seen: list[Progress] = []
+    run = hgcn.fit(tree, log="kept", on_epoch=seen.append, **SETTINGS)
+    *epochs, scores = Kept.told
+    assert [epoch for epoch, _ in epochs] == [one.epoch for one in seen] == [1, 2, 3]
+    assert [values["loss"] for _, values in epochs] == [one.loss for one in seen]
+    assert scores["val/roc_auc"] == run.metrics["val"]["roc_auc"]
+
+
+@pytest.mark.usefixtures("_kept")
+def test_a_training_without_an_end_is_closed_without_scores(tree: hgcn.Graph) -> None:
+    def fail(progress: Progress) -> None:
+        raise DivergenceError("no more")
+
+    with pytest.raises(DivergenceError):
+        hgcn.fit(tree, log="kept", on_epoch=fail, **(SETTINGS | {"eval_every": 3}))
+    assert Kept.told[-1] == {}
+
+
+def test_what_cannot_be_logged_is_said_before_training(
+    tree: hgcn.Graph, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(ConfigError, match="'tensorboard', 'mlflow', 'wandb'"):
+        hgcn.fit(tree, log="tensorbord", out=tmp_path / "a", **SETTINGS)
+    with pytest.raises(ConfigError, match="run folder"):
+        hgcn.fit(tree, log="tensorboard", **SETTINGS)
+    assert main(["train", "disease", "--log", "mlflow", "--seeds", "2"]) == BAD_INPUT
+    assert "--log with one seed" in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
