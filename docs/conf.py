@@ -8,8 +8,9 @@ HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 os.environ["COLUMNS"] = "90"  # the width of the help of commands
 
-import hgcn  # noqa: E402
 from reference import write_reference  # noqa: E402
+
+import hgcn  # noqa: E402
 
 write_reference(HERE / "reference")
 

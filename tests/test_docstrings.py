@@ -111,7 +111,7 @@ REFERENCE = reference()
 PUBLIC = [(module, name) for module in REFERENCE.MODULES for name in REFERENCE.public_names(module)]
 
 
-@pytest.mark.parametrize(("module", "name"), PUBLIC, ids=lambda one: str(one))
+@pytest.mark.parametrize(("module", "name"), PUBLIC, ids=str)
 def test_a_public_name_has_a_docstring_and_an_example(module: str, name: str) -> None:
     """Of a class that is a result, and where "See" says so, the example is another function's."""
     value = getattr(import_module(module), name)

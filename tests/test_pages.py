@@ -1,4 +1,4 @@
-"""Every code block and command of the documents and notebooks runs, in order, in an empty folder."""
+"""Every code block and command of documents and notebooks runs, in order, in an empty folder."""
 
 import os
 import re

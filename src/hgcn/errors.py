@@ -65,7 +65,12 @@ NO_MEMORY = ("allocate memory", "out of memory", "bad_alloc", "could not spawn t
 
 
 def explain(error: BaseException) -> str:
-    """What to tell a user of an error, also of one that nobody foresaw."""
+    """What to tell a user of an error, also of one that nobody foresaw.
+
+    Example:
+        >>> explain(GraphError("Expected two rows, got three."))
+        'Expected two rows, got three.'
+    """
     text = str(error) or type(error).__name__
     if isinstance(error, HGCNError):
         return text

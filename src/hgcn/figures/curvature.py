@@ -32,8 +32,7 @@ def curvature_scores(store: Store) -> dict[str, list[float]]:
 
 
 def stored_scores() -> dict[str, list[float]]:
-    """The same of our own runs, which come with the package (``benchmarks/curvature_scores.py``
-    writes them)."""
+    """The same of our own runs; ``benchmarks/curvature_scores.py`` puts them into the package."""
     scores: dict[str, list[float]] = json.loads(SCORES.read_text(encoding="utf-8"))
     return scores
 

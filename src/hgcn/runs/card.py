@@ -23,7 +23,7 @@ def card(run: Run) -> str:
     """The card, as Markdown that begins as model cards on the web do."""
     config, metrics = run.config, run.metrics
     source = str(metrics["source"])
-    known = DATASETS[source] if source in DATASETS else None
+    known = DATASETS.get(source)
     lines = [
         "---",
         "library_name: hgcn",

@@ -36,7 +36,6 @@ from hgcn.runs.layout import (
     LOCK,
     METRICS,
     MODEL,
-    PAGE,
     RESUME,
     SEALED,
 )
@@ -120,7 +119,7 @@ def load_run(path: str | Path) -> Run:
     """Read a run; one that is truncated, changed or foreign is refused.
 
     Args:
-        path: the run folder; or a zip file that :meth:`Run.push` wrote; or its address, as
+        path: the run folder; or a zip file that :meth:`hgcn.Run.push` wrote; or its address, as
             ``https://host/run.zip#sha256=CHECKSUM``.
 
     Example:

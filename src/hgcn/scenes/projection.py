@@ -29,6 +29,8 @@ _SAMPLED_PAIRS = 50_000
 class ProjectionLoss:
     """The loss of a projection, measured over random pairs of nodes.
 
+    Made by :func:`hgcn.viewer.scene_from_embeddings`.
+
     Attributes:
         relative_error: mean of ``|drawn - true| / true``.
         correlation: correlation of drawn and true distances (Pearson).
