@@ -19,7 +19,7 @@ LOWEST := .venv-lowest
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-lowest faults lint audit format docs bench dist clean
+.PHONY: help demo test test-lowest faults lint style audit format docs bench dist clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -43,7 +43,9 @@ faults: $(DEV) ## attack hgcn with many tries and count what holds (15 minutes)
 	@HGCN_FAULTS=full HGCN_FAULTS_SEED=$(or $(SEED),$(shell date +%s)) OMP_NUM_THREADS=1 \
 	    $(BIN)/python -m pytest -n auto --dist worksteal tests/faults
 
-lint: $(DEV) audit ## check format, style, types and security
+lint: style audit ## check format, style, types and security
+
+style: $(DEV) ## check format, style and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy

@@ -31,11 +31,15 @@ def public_names(module: str) -> dict[str, object]:
 def api_page() -> str:
     """The page of all public functions and classes, for Sphinx's autodoc."""
     lines = ["# API", "", "What is listed here is [public](../stability.md).", ""]
+    shown: set[int] = set()
     for module in MODULES:
         found = import_module(module)
         about = (found.__doc__ or "").split("\n\n")[0].replace("\n", " ")
         lines += [f"## {module}", "", about, "", "```{eval-rst}", f".. currentmodule:: {module}"]
         for name, value in public_names(module).items():
+            if id(value) in shown:  # by another module, which offers it too
+                continue
+            shown.add(id(value))
             kind = "autofunction"
             if inspect.isclass(value):
                 kind = "autoexception" if issubclass(value, BaseException) else "autoclass"

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-import hgcn
 from hgcn import packages
 from hgcn.cli import BAD_INPUT, main
 from hgcn.errors import HGCNError, PackageError
@@ -110,9 +109,3 @@ def test_lower_bounds_are_below_the_tested_versions(monkeypatch: pytest.MonkeyPa
     for name in set(bounds) & set(tested):
         low, high = ([int(n) for n in v.split(".")] for v in (bounds[name], tested[name]))
         assert low <= high, name
-
-
-def test_the_version_is_said_once() -> None:
-    root = Path(hgcn.__file__).parents[2]
-    assert PROJECT["dynamic"] == ["version"]
-    assert f"version: {hgcn.__version__}" in (root / "CITATION.cff").read_text()
