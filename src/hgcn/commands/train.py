@@ -88,8 +88,8 @@ def run(arguments: argparse.Namespace) -> int:
         return _resume(arguments, given)
     source, given = source_and_settings(arguments, given, "train")
     seeds = None if arguments.seeds is None else above_zero("--seeds", arguments.seeds)
-    if seeds is not None and arguments.log is not None:
-        raise ConfigError("Expected --log with one seed, got --seeds, too: runs would mix.")
+    if seeds is not None:
+        _refuse_log(arguments)
     if source == "-" and (seeds is not None or started().world > 1):
         raise ConfigError(
             "Expected a file for several processes: standard input can be read only once."
@@ -108,6 +108,11 @@ def run(arguments: argparse.Namespace) -> int:
     if holds_seeds(folder):
         raise RunError(f"Expected --seeds, or another folder: {folder} holds several seeds.")
     return _train(arguments, folder, lambda **more: fit(source, out=folder, **given, **more))
+
+
+def _refuse_log(arguments: argparse.Namespace) -> None:
+    if arguments.log is not None:
+        raise ConfigError("Expected --log with one seed, got several: their curves would mix.")
 
 
 def _hush(arguments: argparse.Namespace) -> None:
@@ -129,6 +134,7 @@ def _resume(arguments: argparse.Namespace, given: dict[str, Any]) -> int:
     from hgcn.runs.seeds import holds_seeds, resume_seeds
 
     if holds_seeds(folder):
+        _refuse_log(arguments)
         return _train_seeds(arguments, folder, lambda **more: resume_seeds(folder, **more))
     return _train(arguments, folder, lambda **more: resume(folder, **more))
 

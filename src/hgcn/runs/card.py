@@ -84,8 +84,10 @@ def _scores(metrics: dict[str, Any]) -> Iterator[str]:
 
 
 def _warnings(metrics: dict[str, Any]) -> Iterator[str]:
-    guess = metrics.get("guessing", {}).get("val", {}).get(metrics["select"])
-    if guess is not None and metrics["val"][metrics["select"]] <= guess:
+    guess, score = (
+        of.get("val", {}).get(metrics["select"]) for of in (metrics.get("guessing", {}), metrics)
+    )
+    if guess is not None and score is not None and score <= guess:
         yield "On validation it is no better than guessing."
 
 
