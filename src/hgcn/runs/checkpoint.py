@@ -13,7 +13,7 @@ from hgcn import files
 from hgcn.cores import seconds_from
 from hgcn.errors import RunError
 from hgcn.ranks import Ranks
-from hgcn.runs import folder
+from hgcn.runs import folder, layout
 from hgcn.runs.trees import read_tree, write_tree
 from hgcn.training.loop import State
 from hgcn.training.problem import Problem
@@ -36,14 +36,14 @@ class Checkpoint:
     """
 
     def __init__(self, path: Path, problem: Problem) -> None:
-        self.history = path / folder.HISTORY
-        self.file = path / folder.RESUME
+        self.history = path / layout.HISTORY
+        self.file = path / layout.RESUME
         self.about = {
             "data": problem.graph.fingerprint(),
             "settings": problem.config.to_toml(),
         }
-        if (path / folder.AUTO).exists():
-            self.about["candidates"] = files.checksum(path / folder.AUTO)
+        if (path / layout.AUTO).exists():
+            self.about["candidates"] = files.checksum(path / layout.AUTO)
         self.seconds = checkpoint_seconds()
         self.last = time.monotonic()
 
@@ -115,9 +115,16 @@ def restore_all(ranks: Ranks, checkpoint: Checkpoint | None, state: State) -> No
 
 def remove_checkpoint(path: Path) -> None:
     """Remove the stored state of a run folder, and temporary files of a process that was killed."""
-    (path / folder.RESUME).unlink(missing_ok=True)
-    others = (folder.RESUME, folder.AUTO, folder.EMBEDDINGS, folder.ENVIRONMENT, folder.PAGE)
-    for name in (*others, *folder.SEALED):
+    (path / layout.RESUME).unlink(missing_ok=True)
+    others = (
+        layout.RESUME,
+        layout.AUTO,
+        layout.EMBEDDINGS,
+        layout.ENVIRONMENT,
+        layout.PAGE,
+        layout.CARD,
+    )
+    for name in (*others, *layout.SEALED):
         files.remove_leftovers(path / name)
 
 
