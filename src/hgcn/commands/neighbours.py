@@ -34,5 +34,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Find the neighbours."""
     k, path = above_zero("-k", arguments.k), check_output(arguments.out)
     points = open_points(arguments)
-    deliver(points.neighbour_blocks(arguments.nodes or None, k), path)
+    blocks = points.neighbour_blocks(arguments.nodes or None, k)
+    from hgcn.commands._display import counted
+
+    deliver(counted(blocks, "nodes", len(arguments.nodes or points.z), k), path)
     return 0
