@@ -180,11 +180,12 @@ class Config:
     )
     hidden_share: float | None = setting(
         None, "links: share of edges hidden from messages and predicted in each step; 0 hides none "
-        "(0.1 with --structure, else 0.3)",
+        "(with --structure 0.1, at most 4,096 edges; else 0.3)",
         group="training", low=0, high=0.95,
     )  # fmt: skip
     negatives: float | None = setting(
-        None, "links: random pairs for each edge in the loss (1); hierarchy: nodes in each step "
+        None, "links: random pairs for each edge in the loss (1; 5 with --structure and words); "
+        "hierarchy: nodes in each step "
         "that ancestors are told from (1000)", group="training", above=0, high=1e6,
     )  # fmt: skip
     step_nodes: int | None = setting(
@@ -214,7 +215,7 @@ class Config:
 
     batch_size: int | None = setting(
         None, "nodes or edges in a mini-batch; 0 for a full batch, which is the default where it "
-        "fits into memory", group="batches", low=0,
+        "fits into memory, for links up to 100,000 edges", group="batches", low=0,
     )  # fmt: skip
     fanout: str | None = setting(
         None, "neighbours drawn for each node of a mini-batch, then for each of these, with commas "
