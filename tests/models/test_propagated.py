@@ -96,11 +96,6 @@ def test_node_dropout_leaves_out_whole_rows_and_scales_the_others(sparse):
     torch.testing.assert_close(seen[-1].to_dense(), x)
 
 
-def test_mini_batches_are_refused():
-    with pytest.raises(ConfigError, match=r"propagat.*cannot be trained in mini-batches"):
-        choose(tree(), Config(task="node", propagation=4, batch_size=16))
-
-
 @pytest.mark.parametrize("task", ["link", "node"])
 def test_a_run_is_written_and_read_again(task, tmp_path):
     from hgcn.runs.folder import load_run
