@@ -204,6 +204,11 @@ class Config:
         2, "nodes: draws of dropout whose predictions are to agree, with --consistency",
         group="training", low=2, high=100,
     )  # fmt: skip
+    smooth: float = setting(
+        0.0, "nodes: share that a node takes from its neighbours when classes are smoothed along "
+        "edges after training, those of training nodes as known; 0 leaves them as they are",
+        group="training", low=0, high=0.99,
+    )  # fmt: skip
     ties_by_loss: bool = setting(
         False, "nodes: of epochs with the same validation score take the one of the lowest "
         "validation loss, not the first", group="training",

@@ -51,6 +51,7 @@ class NetworkSettings(TypedDict, total=False):
     link_regulariser: float
     consistency: float
     views: int
+    smooth: float
     ties_by_loss: bool
     pretrain: int
     batch_size: int | None

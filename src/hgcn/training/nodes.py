@@ -18,6 +18,7 @@ from hgcn.errors import ConfigError, GraphError
 from hgcn.inference.calibration import Calibration, fit_temperature
 from hgcn.inference.feature_map import FeatureMap
 from hgcn.inference.predict import class_blocks, class_probabilities, class_table, known_classes
+from hgcn.inference.smoothing import smoothed
 from hgcn.inference.trained import Trained
 from hgcn.models.predictor import Predictor
 from hgcn.names import PARTS
@@ -271,10 +272,16 @@ class NodeTask(Task):
 
     @torch.no_grad()
     def outputs(self, part: str) -> tuple[Tensor, Tensor]:
-        """Logits and classes of the nodes of a part."""
+        """Logits, smoothed if the settings say so, and classes of the nodes of a part."""
         chosen = self._parts[part]
-        z = self._embed(cast(Input, chosen.seen))
-        return self.predictor.classes(z[chosen.nodes.to(self.device)]), chosen.classes
+        seen, nodes = cast(Input, chosen.seen), chosen.nodes.to(self.device)
+        z = self._embed(seen)
+        if not self.config.smooth:
+            return self.predictor.classes(z[nodes]), chosen.classes
+        train = self._parts["train"]
+        known = (train.nodes, train.classes.to(self.home)) if train.seen is seen else None
+        given = self.predictor.classes(z).to(self.home), seen.edge_index, seen.edge_weight, known
+        return smoothed(*given, share=self.config.smooth).to(self.device)[nodes], chosen.classes
 
     def tie_loss(self, part: str) -> float:
         """The mean cross-entropy."""
