@@ -7,11 +7,10 @@ from scipy.sparse import csr_matrix
 
 from hgcn.config import Config
 from hgcn.data.sparse import as_features
-from hgcn.errors import ConfigError, ModelError
+from hgcn.errors import ModelError
 from hgcn.models import MODELS, Propagated, build
 from hgcn.models.predictor import Predictor, model_settings
 from hgcn.models.propagated import propagate
-from hgcn.training.problem import choose
 from small_graphs import quick_run, tree
 
 TREE = random_tree()

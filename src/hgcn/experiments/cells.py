@@ -165,6 +165,41 @@ def presets() -> list[Cell]:
     return [Cell("presets", row, dataset, "link", settings) for dataset in WITH_PRESETS]
 
 
+NODES = ("disease", "disease_m", "airport", "cora", "citeseer", "pubmed", "twitch", "debian")
+"""Graphs with classes. Those without a preset are run with the defaults."""
+NODE_METHODS = ("gcn", "gat", "sage", "sgc", "hgcn")
+"""The networks that use edges."""
+
+
+def nodes() -> list[Cell]:
+    """Classes of nodes on all graphs; the cells of Table 1 are the same runs."""
+    return [
+        Cell("nodes", model, dataset, "node", {"model": model, "protocol": "clean"})
+        for model in NODE_METHODS
+        for dataset in NODES
+    ]
+
+
+DIMENSIONS = (2, 4, 8, 16)
+LOW_METHODS = ("gcn", "gat", "sage", "hgcn")
+LOW_GRAPHS = ("disease_m", "airport", "pubmed", "cora")
+
+
+def lowdim() -> list[Cell]:
+    """Links and nodes in few dimensions; all other settings are those of Table 1.
+
+    The cells of 16 dimensions are those of Table 1.
+    """
+    return [
+        Cell("lowdim", f"{model}-{dim}", dataset, task,
+             {"model": model, "protocol": "clean", **({} if dim == 16 else {"dim": dim})})
+        for model in LOW_METHODS
+        for dataset in LOW_GRAPHS
+        for task in ("link", "node")
+        for dim in DIMENSIONS
+    ]  # fmt: skip
+
+
 EXPERIMENTS: Mapping[str, Callable[[], list[Cell]]] = {
     "table1": table1,
     "legacy": legacy,
@@ -173,5 +208,7 @@ EXPERIMENTS: Mapping[str, Callable[[], list[Cell]]] = {
     "strangers": strangers,
     "seal": seal,
     "presets": presets,
+    "nodes": nodes,
+    "lowdim": lowdim,
 }
 """Experiments by name."""
