@@ -59,10 +59,18 @@ class Cell:
     def request(self, seed: int) -> dict[str, Any]:
         """All settings of a run: those of the preset, overruled by those of the cell."""
         wanted = {**self.settings, "task": self.task}
-        if not self.tuned:
-            return {**wanted, "source": self.source, "seed": seed}
-        _, base = preset(self.source, {"structure": False, **wanted})
+        _, base = self._preset()
         return {**base, **wanted, "source": self.source, "seed": seed}
+
+    @property
+    def preset(self) -> str:
+        """The name of the preset that its runs start from; empty if they start from the defaults."""
+        return self._preset()[0]
+
+    def _preset(self) -> tuple[str, dict[str, Any]]:
+        if not self.tuned:
+            return "", {}
+        return preset(self.source, {"structure": False, **self.settings, "task": self.task})
 
     def key(self, seed: int) -> str:
         """The key of a run in the store: equal for equal requests, whatever table they are for."""

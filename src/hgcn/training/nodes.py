@@ -27,6 +27,7 @@ from hgcn.training.batches import Plan, Sampled, batch_seed, sampled, sampler_of
 from hgcn.training.link_batches import LinkBatch
 from hgcn.training.links import LinkTask
 from hgcn.training.metrics import NODE_SCORES, Score, confusion, node_metrics
+from hgcn.training.node_defaults import few_labels, node_defaults
 from hgcn.training.task import Input, Task
 from hgcn.training.untrained_nodes import label_propagation, logistic_regression, majority
 
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
 
 OTHER_SHARE = 0.15
 """Share of the nodes for validation or for test, if only the other share is given."""
-FEW = 10
-"""Labels are few if there are at least so many nodes for each: then consistency may help."""
 TEMPERATURE = 0.5
 """Temperature that sharpens the mean of the predictions: below 1 it is surer than the mean."""
 RAMP = 100
@@ -96,6 +95,16 @@ class NodeTask(Task):
         return "f1" if graph.num_classes == 2 else "accuracy"
 
     @classmethod
+    def defaults(cls, graph: Graph, config: Config) -> Mapping[str, Any]:
+        """Where labels are few and features are words, agreement and what goes with it.
+
+        They belong together: where ``consistency`` is given, as presets do, there are none.
+        """
+        if config.consistency is not None:
+            return {}
+        return node_defaults(graph, lambda: len(cls.split(graph, config).train))
+
+    @classmethod
     def split(cls, graph: Graph, config: Config) -> NodeSplit:
         """Labelled nodes for training, validation and test."""
         ratios = None
@@ -138,7 +147,7 @@ class NodeTask(Task):
         }
         if config.epochs <= 4 * max(pretrain):
             del space["pretrain"]  # a warm-up is for runs that are much longer
-        if FEW * len(cls.split(graph, config).train) > graph.num_nodes:
+        if not few_labels(graph, len(cls.split(graph, config).train)):
             del space["consistency"]
         return space
 
@@ -181,7 +190,7 @@ class NodeTask(Task):
         config = self.config
         warm = epoch <= self.warm_up
         both = self.links is not None and (warm or bool(config.link_regulariser))
-        agreement = min(1.0, (epoch - self.warm_up) / RAMP) * config.consistency
+        agreement = min(1.0, (epoch - self.warm_up) / RAMP) * (config.consistency or 0.0)
         if config.batch_size:
             yield from self.plan(epoch, generator, warm, both, agreement).batches(config)
             return

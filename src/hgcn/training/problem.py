@@ -136,7 +136,8 @@ def choose(graph: Graph, config: Config) -> Config:
 PATIENCE = 100
 USUAL = {
     "lr": 0.01, "hidden_share": 0.3, "trainable_decoder": False, "feature_dropout": 0.0,
-    "patience": PATIENCE, "negatives": 1.0,
+    "patience": PATIENCE, "negatives": 1.0, "weight_decay": 0.0, "class_weights": False,
+    "consistency": 0.0, "ties_by_loss": False,
 }  # fmt: skip
 """Settings that are left open, where a task has no others for them."""
 
