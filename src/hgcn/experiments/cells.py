@@ -64,7 +64,7 @@ class Cell:
 
     @property
     def preset(self) -> str:
-        """The name of the preset that its runs start from; empty if they start from the defaults."""
+        """The name of the preset that its runs start from; empty for the defaults."""
         return self._preset()[0]
 
     def _preset(self) -> tuple[str, dict[str, Any]]:

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 OTHER_SHARE = 0.15
 """Share of the nodes for validation or for test, if only the other share is given."""
+FOR_FEW_LABELS = ("consistency", "propagation", "node_dropout")
+"""What a search varies only where labels are few."""
 TEMPERATURE = 0.5
 """Temperature that sharpens the mean of the predictions: below 1 it is surer than the mean."""
 RAMP = 100
@@ -79,10 +81,14 @@ class NodeTask(Task):
     scores: ClassVar[Mapping[str, Score]] = NODE_SCORES
     batched = True
     colour = "label"
-    search_start: ClassVar[Mapping[str, Any]] = {
-        "act": "none", "lr": 0.03, "dropout": 0.3, "feature_dropout": 0.8, "weight_decay": 5e-4,
-        "link_regulariser": 0.5, "consistency": 2.0, "class_weights": True,
-    }  # fmt: skip
+    search_starts: ClassVar[Sequence[Mapping[str, Any]]] = (
+        {"act": "none", "lr": 0.03, "dropout": 0.3, "feature_dropout": 0.8, "weight_decay": 5e-4,
+         "link_regulariser": 0.5, "consistency": 2.0, "class_weights": True},
+        # As GRAND: features of whole nodes dropped, propagated over many hops, then one layer.
+        {"act": "none", "lr": 0.01, "dropout": 0.0, "feature_dropout": 0.5, "weight_decay": 5e-4,
+         "propagation": 8, "node_dropout": 0.5, "consistency": 1.0, "layers": 1, "symmetric": True,
+         "attention": False, "aggregation": "origin", "class_weights": True},
+    )  # fmt: skip
 
     @classmethod
     def check(cls, graph: Graph) -> None:
@@ -137,18 +143,24 @@ class NodeTask(Task):
 
     @classmethod
     def search_space(cls, graph: Graph, config: Config) -> dict[str, Any]:
-        """Link prediction before or beside, agreement if labels are few, weights of classes."""
+        """Link prediction beside, weights of classes, smoothing; more if labels are few."""
         pretrain = [0, 50, 100]
         space: dict[str, Any] = {
             "link_regulariser": {"low": 1e-2, "high": 1.0, "log": True, "zero": True},
             "consistency": {"low": 0.1, "high": 3.0, "log": True, "zero": True},
             "pretrain": pretrain,
             "class_weights": [False, True],
+            "symmetric": [False, True],
+            "propagation": [0, 2, 4, 8],
+            "node_dropout": {"low": 0.1, "high": 0.6, "zero": True},
+            "smooth": {"low": 0.3, "high": 0.9, "zero": True},
         }
         if config.epochs <= 4 * max(pretrain):
             del space["pretrain"]  # a warm-up is for runs that are much longer
         if not few_labels(graph, len(cls.split(graph, config).train)):
-            del space["consistency"]
+            space = {k: v for k, v in space.items() if k not in FOR_FEW_LABELS}
+        if config.protocol == "legacy":
+            del space["smooth"]
         return space
 
     def __init__(
