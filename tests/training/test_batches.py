@@ -102,7 +102,7 @@ def test_links_of_hgcn_in_every_form(options: dict[str, object]) -> None:
 @pytest.mark.parametrize("task", ["node", "link"])
 @pytest.mark.parametrize("model", LAYERED)
 def test_propagated_features_in_mini_batches_are_those_of_the_whole(model: str, task: str) -> None:
-    """Loss and gradients, and embeddings layer by layer; several graphs at once are no other."""
+    """Loss and gradients, and embeddings layer by layer."""
     graph = web(weighted=model in ("hgcn", "gcn", "sgc"))
     settings = {"model": model, "task": task, "dtype": "float64", "propagation": 3, "layers": 1,
                 "val_share": 0.1, "test_share": 0.1}  # fmt: skip
@@ -112,6 +112,26 @@ def test_propagated_features_in_mini_batches_are_those_of_the_whole(model: str, 
     for part in ("train", "val"):
         wanted, _ = full.outputs(part)
         torch.testing.assert_close(batch.outputs(part)[0], wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_propagation_reaches_graphs_that_were_not_seen() -> None:
+    """Each part has graphs of its own: what is propagated in one says nothing of another."""
+    parts = {
+        "train": torch.arange(70),
+        "val": torch.arange(70, 105),
+        "test": torch.arange(105, 150),
+    }
+    graph = forest(split=parts)
+    settings = {"task": "node", "dtype": "float64", "propagation": 3, "normalise": "none"}
+    full = task_of(graph, **settings)
+    batch = task_of(graph, **settings, batch_size=30, fanout="-1")
+    changed = graph.x.clone()
+    changed[:105] = 7.0
+    other = task_of(graph.replace(x=changed), **settings)
+    for part in ("train", "val", "test"):
+        wanted, _ = full.outputs(part)
+        torch.testing.assert_close(batch.outputs(part)[0], wanted, rtol=1e-12, atol=1e-12)
+        assert torch.equal(other.outputs(part)[0], wanted) == (part == "test")
 
 
 @pytest.mark.parametrize(
@@ -138,7 +158,7 @@ def test_with_few_edges_drawn_propagation_is_right_in_the_mean() -> None:
     batch = task_of(graph, **settings, batch_size=10**6, fanout="2")
     wanted = full.predictor.encode(*full._parts["train"].seen.arguments)
     draws = []
-    for epoch in range(1, 801):
+    for epoch in range(1, 401):
         (one,) = batch.batches(epoch, torch.Generator().manual_seed(epoch))
         drawn = batch.predictor.encode(*one.part.seen.arguments)
         draws.append(drawn[one.part.nodes].mean(0))
@@ -146,7 +166,7 @@ def test_with_few_edges_drawn_propagation_is_right_in_the_mean() -> None:
     draws = torch.stack(draws)
     error = draws.std(0) / len(draws) ** 0.5
     assert ((draws.mean(0) - wanted).abs() < 4.5 * error).all()
-    assert (error < 0.05 * wanted.abs().max()).all()
+    assert (error < 0.07 * wanted.abs().max()).all()
 
 
 def test_sparse_features_and_root_weights() -> None:
