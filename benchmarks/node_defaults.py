@@ -4,9 +4,10 @@
     python benchmarks/node_defaults.py --graphs disease airport --set smooth=0.5 --set smooth=0.9
 
 For each graph and model: the settings without a rule, the defaults (src/hgcn/training/
-node_defaults.py), and the defaults with each change of --set; what is the same is run once. No test part is evaluated, and no
-preset is used, so that all graphs are treated as one that nobody tuned for. Prints the mean
-validation score in per cent, that of each seed, and the seconds of processor time of a run.
+node_defaults.py), and the defaults with each change of --set; what is the same is run once. No test
+part is evaluated, and no preset is used, so that all graphs are treated as one that nobody tuned
+for. Prints the mean validation score in per cent, that of each seed, and the seconds of processor
+time of a run.
 """
 
 from __future__ import annotations
