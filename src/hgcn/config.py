@@ -119,7 +119,7 @@ class Config:
     )  # fmt: skip
     propagation: int = setting(
         0, "hops over which features are propagated before the network reads them, by the mean of "
-        "all steps of GCN's normalisation; full batches only", group="model", low=0, high=1000,
+        "all steps of GCN's normalisation", group="model", low=0, high=1000,
     )  # fmt: skip
     act: str | None = setting(
         None, "activation between layers", group="model", choices=names.ACTIVATIONS

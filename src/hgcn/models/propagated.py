@@ -130,5 +130,4 @@ def propagate(
 def _weighted(block: Block, dtype: torch.dtype) -> tuple[Tensor, kernels.Neighbourhoods]:
     """Kipf and Welling's weights of the edges of a block, and the edges."""
     graph = block.neighbourhoods(add_self_loops=True)
-    totals = None if block.totals is None else block.totals.to(dtype)
-    return graph.symmetric(graph.weights(block.weight, dtype), totals), graph
+    return block.symmetric(graph, dtype), graph
