@@ -226,7 +226,7 @@ class Config:
 
     batch_size: int | None = setting(
         None, "nodes or edges in a mini-batch; 0 for a full batch, which is the default where it "
-        "fits into memory", group="batches", low=0,
+        "fits into memory, for links up to 100,000 edges", group="batches", low=0,
     )  # fmt: skip
     fanout: str | None = setting(
         None, "neighbours drawn for each node of a mini-batch, then for each of these, with commas "

@@ -236,3 +236,24 @@ def test_hidden_edges_of_an_epoch_are_in_no_batch_and_all_are_asked_once() -> No
     assert max(sizes) - min(sizes) <= 1
     hidden = {frozenset(pair) for pair in positives.T.tolist()}
     assert not hidden & {frozenset(pair) for pair in seen.edge_index.T.tolist()}
+
+
+def test_mini_batches_learn_where_points_lie_far_out():
+    # All 64 features tell of the class, so points lie along a line and radii grow to 20. A
+    # self-loop whose gradients did not cancel exactly led to a norm of 1e10 here, and to no class.
+    generator = torch.Generator().manual_seed(0)
+    nodes = 1500
+    pairs = torch.randint(nodes, (2, 5 * nodes), generator=generator)
+    edges = torch.unique(torch.cat((pairs, pairs.flip(0)), dim=1), dim=1)
+    y = torch.randint(8, (nodes,), generator=generator)
+    x = 8 * torch.randn(nodes, 64, generator=generator) + 4 * y.unsqueeze(1)
+    graph = Graph(edges, nodes, x=x, y=y)
+    given = Config(task="node", batch_size=256, fanout="10,5", workers=0, val_share=0.2)
+    problem = Problem(graph, choose(graph, given))
+    task = problem.task(problem.predictor())
+    for layer in task.predictor.encoder.convs:  # where training would lead after some steps
+        layer.linear.weight.data *= 3
+    for batch in task.batches(1, generator):
+        task.predictor.zero_grad()
+        task.loss(batch).backward()
+        assert task.predictor.encoder.convs[0].linear.weight.grad.norm() < 100
