@@ -149,6 +149,8 @@ def test_agreement_and_propagation_are_searched_where_labels_are_few():
     with pytest.warns(LegacyWarning):
         legacy = make_space(None, graph, Config(task="node", protocol="legacy"))
     assert set(make_space(None, graph, config)) - set(legacy) == {"smooth"}
+    mean = make_space(None, graph, Config(task="node", aggregation="centroid"))
+    assert set(make_space(None, graph, config)) - set(mean) == {"symmetric"}
     # A model that reads no features has nothing to propagate.
     split = {"train": nodes[:6], "val": nodes[20:30], "test": nodes[30:]}
     space = make_space(None, graph.replace(split=split), Config(task="node", model="hyp"))

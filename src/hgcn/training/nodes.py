@@ -27,7 +27,8 @@ from hgcn.training.batches import Plan, Sampled, batch_seed, sampled, sampler_of
 from hgcn.training.link_batches import LinkBatch
 from hgcn.training.links import LinkTask
 from hgcn.training.metrics import NODE_SCORES, Score, confusion, node_metrics
-from hgcn.training.node_defaults import few_labels, node_defaults
+from hgcn.training.node_defaults import node_defaults
+from hgcn.training.node_search import NODE_STARTS, node_space
 from hgcn.training.task import Input, Task
 from hgcn.training.untrained_nodes import label_propagation, logistic_regression, majority
 
@@ -36,8 +37,6 @@ if TYPE_CHECKING:
 
 OTHER_SHARE = 0.15
 """Share of the nodes for validation or for test, if only the other share is given."""
-FOR_FEW_LABELS = ("consistency", "propagation", "node_dropout")
-"""What a search varies only where labels are few."""
 TEMPERATURE = 0.5
 """Temperature that sharpens the mean of the predictions: below 1 it is surer than the mean."""
 RAMP = 100
@@ -81,14 +80,7 @@ class NodeTask(Task):
     scores: ClassVar[Mapping[str, Score]] = NODE_SCORES
     batched = True
     colour = "label"
-    search_starts: ClassVar[Sequence[Mapping[str, Any]]] = (
-        {"act": "none", "lr": 0.03, "dropout": 0.3, "feature_dropout": 0.8, "weight_decay": 5e-4,
-         "link_regulariser": 0.5, "consistency": 2.0, "class_weights": True},
-        # As GRAND: features of whole nodes dropped, propagated over many hops, then one layer.
-        {"act": "none", "lr": 0.01, "dropout": 0.0, "feature_dropout": 0.5, "weight_decay": 5e-4,
-         "propagation": 8, "node_dropout": 0.5, "consistency": 1.0, "layers": 1, "symmetric": True,
-         "attention": False, "aggregation": "origin", "class_weights": True},
-    )  # fmt: skip
+    search_starts = NODE_STARTS
 
     @classmethod
     def check(cls, graph: Graph) -> None:
@@ -144,24 +136,7 @@ class NodeTask(Task):
     @classmethod
     def search_space(cls, graph: Graph, config: Config) -> dict[str, Any]:
         """Link prediction beside, weights of classes, smoothing; more if labels are few."""
-        pretrain = [0, 50, 100]
-        space: dict[str, Any] = {
-            "link_regulariser": {"low": 1e-2, "high": 1.0, "log": True, "zero": True},
-            "consistency": {"low": 0.1, "high": 3.0, "log": True, "zero": True},
-            "pretrain": pretrain,
-            "class_weights": [False, True],
-            "symmetric": [False, True],
-            "propagation": [0, 2, 4, 8],
-            "node_dropout": {"low": 0.1, "high": 0.6, "zero": True},
-            "smooth": {"low": 0.3, "high": 0.9, "zero": True},
-        }
-        if config.epochs <= 4 * max(pretrain):
-            del space["pretrain"]  # a warm-up is for runs that are much longer
-        if not few_labels(graph, len(cls.split(graph, config).train)):
-            space = {k: v for k, v in space.items() if k not in FOR_FEW_LABELS}
-        if config.protocol == "legacy":
-            del space["smooth"]
-        return space
+        return node_space(graph, config, len(cls.split(graph, config).train))
 
     def __init__(
         self,
