@@ -19,6 +19,7 @@ NAMES = {
     "geometry": "geodesics of the disk, distance against curvature (figure 1)",
     "embeddings": "GCN and HGCN on Disease and Cora, first and last layer (figure 3)",
     "curvature": "ROC AUC against a fixed curvature, of our runs or yours (figure 4)",
+    "lowdim": "links and nodes in 2 to 16 dimensions, from the store",
     "attention": "attention of a node two hops far, GAT and HGCN (figure 5)",
     "training": "loss, validation score and curvatures of a run",
     "reliability": "how often links of a probability are there",
@@ -34,6 +35,7 @@ examples:
   hgcn figures embeddings --out figure3.pdf       trains four small runs first
   hgcn figures embeddings runs/a runs/b           draws runs of yours
   hgcn figures curvature --store results/runs.jsonl
+  hgcn figures lowdim                             after hgcn reproduce lowdim
   hgcn figures attention --node 17
   hgcn figures training runs/a --out training.png
   hgcn figures reliability runs/a
@@ -48,7 +50,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("runs", metavar="RUN", nargs="*", help="run folders, to train none")
     parser.add_argument("-o", "--out", metavar="FILE", help=".svg, .pdf or .png (NAME.svg)")
     parser.add_argument(
-        "--store", metavar="FILE", help="curvature: results of `hgcn reproduce` (our own)"
+        "--store", metavar="FILE", help="results of `hgcn reproduce`; curvature has our own without"
     )
     parser.add_argument("--node", metavar="ID", help="attention: whose; by default a good example")
     parser.add_argument("--color", metavar="COLUMN", help="embeddings: depth, label, degree ...")
@@ -77,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 USED_BY = {
-    "store": ("curvature",),
+    "store": ("curvature", "lowdim"),
     "runs": ("embeddings", "attention", "training", "reliability"),
     "node": ("attention",),
     "color": ("embeddings",),
@@ -107,6 +109,12 @@ def _curvature(arguments: argparse.Namespace) -> Figure:
     from hgcn.figures.curvature import curvature_figure
 
     return curvature_figure(arguments.store)
+
+
+def _lowdim(arguments: argparse.Namespace) -> Figure:
+    from hgcn.figures.lowdim import lowdim_figure
+
+    return lowdim_figure(arguments.store or "results/runs.jsonl")
 
 
 def _training(arguments: argparse.Namespace) -> Figure:
@@ -181,6 +189,7 @@ _DRAW = {
     "geometry": _geometry,
     "embeddings": _embeddings,
     "curvature": _curvature,
+    "lowdim": _lowdim,
     "attention": _attention,
     "training": _training,
     "reliability": _reliability,
