@@ -21,7 +21,7 @@ class Neighbourhoods:
     """The edges of a graph in the order of their targets.
 
     Attributes:
-        source, target: the nodes j and i of each edge, sorted by i.
+        source, target: the nodes j and i of each edge, sorted by i; in 32 bits if these are enough.
         order: the number of each edge in the list given; added self-loops are numbered after it.
         num_sources, num_targets: numbers of nodes.
         num_given: number of edges of the list given.
@@ -106,7 +106,7 @@ class Neighbourhoods:
     @cached_property
     def in_order(self) -> Ints:
         """The numbers of the edges, 0 to E - 1."""
-        return np.arange(len(self.source))
+        return np.arange(len(self.source), dtype=self.order.numpy().dtype)
 
     @cached_property
     def by_source(self) -> Rows:
@@ -201,24 +201,21 @@ def _check(edge_index: Tensor, num_sources: int, num_targets: int) -> None:
 def _build(
     edge_index: Tensor, num_sources: int, num_targets: int, add_self_loops: bool
 ) -> Neighbourhoods:
-    source, target = edge_index.detach().long()
+    most = max(num_sources, num_targets, edge_index.shape[1] + min(num_sources, num_targets))
+    source, target = edge_index.detach().to(torch.int32 if most < 2**31 else torch.int64)
     if add_self_loops:
         missing = torch.ones(min(num_sources, num_targets), dtype=torch.bool, device=source.device)
         missing[source.masked_select(source == target)] = False
-        loops = missing.nonzero()[:, 0]
+        loops = missing.nonzero()[:, 0].to(source.dtype)
         source, target = torch.cat((source, loops)), torch.cat((target, loops))
     if source.device.type == "cpu":
-        _, sorted_source, order = map(
-            torch.from_numpy,
-            sort_edges(target.contiguous().numpy(), source.contiguous().numpy(), num_targets),
-        )
+        sorted_ends = sort_edges(target.numpy(), source.numpy(), num_targets)
+        _, source, order = map(torch.from_numpy, sorted_ends)
         target = target[order]
     else:
         target, order = target.sort(stable=True)
-        sorted_source = source[order]
-    return Neighbourhoods(
-        sorted_source, target, order, num_sources, num_targets, edge_index.shape[1]
-    )
+        source = source[order]
+    return Neighbourhoods(source, target, order, num_sources, num_targets, edge_index.shape[1])
 
 
 def _unsorted(

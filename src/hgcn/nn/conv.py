@@ -228,7 +228,7 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
         out: Tensor = kernels.first_only(self.act(mean))
         self._check_finite(out, x_source, x_target, edge_weight)
         if return_attention_weights:
-            edges = torch.stack((graph.source, graph.target))
+            edges = torch.stack((graph.source, graph.target)).long()
             return out, (edges, share)
         return out
 

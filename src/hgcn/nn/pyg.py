@@ -51,7 +51,7 @@ class HGCNConv(conv.HGCNConv, _OwnAggregation):
         if not (self.explain or before or after):
             return super()._weights(share, graph)
         # Here edges are in the order of the list given, and added self-loops last.
-        share = torch.empty_like(share).index_copy(0, graph.order, share)
+        share = torch.empty_like(share).index_copy(0, graph.order.long(), share)
         name = "edge_weight" if self.attention is None else "alpha"
         given: dict[str, Tensor] = {name: share}
         for hook in before.values():

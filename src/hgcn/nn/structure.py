@@ -36,7 +36,7 @@ def both_ways(edge_index: Tensor, edge_weight: Tensor | None, n: int) -> Shown:
     source, target = edge_index
     graph = _rows(edge_index, n)
     # An undirected graph is usually given in order, which is then the order of its rows too.
-    symmetric = torch.equal(graph.target, source) and torch.equal(graph.source, target)
+    symmetric = bool((graph.target == source).all() and (graph.source == target).all())
     distinct_edges = symmetric and bool((keys(edge_index, n).diff() > 0).all())
     if distinct_edges and not bool((source == target).any()):
         weight = graph.weights(edge_weight, torch.float64)
@@ -135,7 +135,7 @@ class _Degrees:
 
     def __init__(self, shown: Shown) -> None:
         graph, n = shown.graph, shown.graph.num_targets
-        self.keys = graph.target * n + graph.source
+        self.keys = graph.target.long() * n + graph.source
         self.direction = shown.direction
         self.degree = graph.degree.double()
         self.parts: list[Tensor] = []  # out and in, where they differ

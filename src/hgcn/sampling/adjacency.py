@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from hgcn.errors import GraphError
@@ -18,8 +19,9 @@ class Adjacency:
 
     Attributes:
         start: the first position of each node, and at last the number of edges.
-        source: the node that each edge comes from, in the order of the edge list.
-        edge: the number of each edge in the edge list.
+        source: the node that each edge comes from, in the order of the edge list; in 32 bits if
+            these are enough.
+        edge: the number of each edge in the edge list, likewise.
         weight: the weight of each edge; None if they have none.
     """
 
@@ -42,7 +44,9 @@ class Adjacency:
             if low < 0 or high >= num_nodes:
                 wrong = low if low < 0 else high
                 raise GraphError(f"Expected nodes in 0..{num_nodes - 1}, got {wrong} in an edge.")
-        source, target = (ends.contiguous() for ends in edge_index.detach().cpu().long())
+        fits = max(num_nodes, edge_index.shape[1]) < 2**31
+        ends = edge_index.detach().cpu().to(torch.int32 if fits else torch.int64)
+        source, target = (end.contiguous() for end in ends)
         start, other, edge = sort_edges(target.numpy(), source.numpy(), num_nodes)
         weight = None
         if edge_weight is not None:

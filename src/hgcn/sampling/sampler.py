@@ -53,7 +53,7 @@ class Sample:
     @cached_property
     def edges(self) -> Tensor:
         """The number of each edge in the edge list of the whole graph."""
-        return torch.from_numpy(self.rows.edge[self.position])
+        return torch.from_numpy(self.rows.edge[self.position]).long()
 
     def blocks(self) -> tuple[Block, ...]:
         """A block for each layer: each knows the sources that the layer before has as targets."""

@@ -33,7 +33,7 @@ def untrained_scores(
         directed: whether ``(i, j)`` and ``(j, i)`` are two edges.
     """
     shown = both_ways(edge_index, edge_weight, n)
-    edges = torch.stack((shown.graph.source, shown.graph.target))
+    edges = torch.stack((shown.graph.source, shown.graph.target)).long()
     counts = kernels.pair_counts(pairs, shown.weight, shown.direction, shown.graph)
     common, adamic_adar, resources, paths, _, distance = counts[:, :6].unbind(1)
     far = -torch.where(distance > 0, distance, kernels.FARTHEST + 1.0)

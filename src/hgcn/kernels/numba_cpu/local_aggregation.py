@@ -32,22 +32,15 @@ class LocalSum(torch.autograd.Function):
         ctx: Any, target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods,
         same: bool,
     ) -> Tensor:  # fmt: skip
-        """Keep the polar forms and the steps; the numbers of edges are computed again."""
+        """Keep the steps; the polar forms and the numbers of edges are computed again."""
         root = root_of(c)
-        sources = Points(array(source), *polar_form(array(source), root))
-        targets = sources
-        if same and source is not target:
-            n = len(target)
-            targets = Points(sources.vector[:n], sources.polar[:n], sources.radial[:n])
-        elif not same:
-            targets = Points(array(target), *polar_form(array(target), root))
+        targets, sources = _points(target, source, root, same)
         edges = _edges(graph, weight, same)
         out, step = empty(target), np.empty(target.shape)
         chunks = len(edges.bounds) - 1
         in_chunks(local_forward, chunks, targets, sources, edges, root, step, out.numpy())
         ctx.save_for_backward(target, source, weight, c)
         ctx.graph, ctx.same, ctx.whole, ctx.step = graph, same, source is target, step
-        ctx.numbers = targets[1:], sources[1:]
         return out
 
     @staticmethod
@@ -57,8 +50,7 @@ class LocalSum(torch.autograd.Function):
         target, source, weight, c = ctx.saved_tensors
         root, graph, same, whole = root_of(c), ctx.graph, ctx.same, ctx.whole
         rows, columns = graph.by_target, graph.by_source
-        targets = Points(array(target), *ctx.numbers[0])
-        sources = Points(array(source), *ctx.numbers[1])
+        targets, sources = _points(target, source, root, same)
         grad_target, grad_weight, grad_step = empty(target), empty(weight), empty(target)
         grad_source = grad_target if whole else empty(source)
         by_source = weight.new_empty(len(weight), EDGE_COLUMNS)
@@ -76,6 +68,17 @@ class LocalSum(torch.autograd.Function):
         )  # fmt: skip
         grad_c = curvature_gradient(moment, c)
         return grad_target, None if whole else grad_source, grad_weight, grad_c, None, None
+
+
+def _points(target: Tensor, source: Tensor, root: float, same: bool) -> tuple[Points, Points]:
+    """The points of both sides; if they are one set, targets are the first of the sources."""
+    vector = array(source)
+    sources = Points(vector, *polar_form(vector, root))
+    if same:
+        first = slice(len(target))
+        return Points(vector[first], sources.polar[first], sources.radial[first]), sources
+    vector = array(target)
+    return Points(vector, *polar_form(vector, root)), sources
 
 
 def _edges(graph: Neighbourhoods, weight: Tensor, same: bool) -> WeightedEdges:
