@@ -62,7 +62,7 @@ def test_a_store_finds_the_nearest_by_distance(folder, package):
 
 
 def check(found, folder):
-    """The node itself, then its ten nearest; float32 may swap some that are equally near."""
+    """The node itself, then its ten nearest; a few within the rounding of float32 may swap."""
     exact = np.load(folder / "exact.npz")
     for node, (own, *others) in enumerate(found):
         assert own == node

@@ -99,6 +99,76 @@ def test_links_of_hgcn_in_every_form(options: dict[str, object]) -> None:
     assert_same(batch, full, "float64")
 
 
+@pytest.mark.parametrize("task", ["node", "link"])
+@pytest.mark.parametrize("model", LAYERED)
+def test_propagated_features_in_mini_batches_are_those_of_the_whole(model: str, task: str) -> None:
+    """Loss and gradients, and embeddings layer by layer."""
+    graph = web(weighted=model in ("hgcn", "gcn", "sgc"))
+    settings = {"model": model, "task": task, "dtype": "float64", "propagation": 3, "layers": 1,
+                "val_share": 0.1, "test_share": 0.1}  # fmt: skip
+    full = task_of(graph, **settings)
+    batch = task_of(graph, **settings, batch_size=16 if task == "node" else 10**6, fanout="-1")
+    assert_same(batch, full, "float64")
+    for part in ("train", "val"):
+        wanted, _ = full.outputs(part)
+        torch.testing.assert_close(batch.outputs(part)[0], wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_propagation_reaches_graphs_that_were_not_seen() -> None:
+    """Each part has graphs of its own: what is propagated in one says nothing of another."""
+    parts = {
+        "train": torch.arange(70),
+        "val": torch.arange(70, 105),
+        "test": torch.arange(105, 150),
+    }
+    graph = forest(split=parts)
+    settings = {"task": "node", "dtype": "float64", "propagation": 3, "normalise": "none"}
+    full = task_of(graph, **settings)
+    batch = task_of(graph, **settings, batch_size=30, fanout="-1")
+    changed = graph.x.clone()
+    changed[:105] = 7.0
+    other = task_of(graph.replace(x=changed), **settings)
+    for part in ("train", "val", "test"):
+        wanted, _ = full.outputs(part)
+        torch.testing.assert_close(batch.outputs(part)[0], wanted, rtol=1e-12, atol=1e-12)
+        assert torch.equal(other.outputs(part)[0], wanted) == (part == "test")
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "chosen"),
+    [
+        ("hgcn", None, "15,10,2,2,2"),
+        ("mlp", None, "2,2,2"),
+        ("hgcn", "7", "7,7,7,7,7"),
+        ("hgcn", "7,6,5,4", "7,6,5,4,4"),
+    ],
+)
+def test_hops_of_propagation_come_after_those_of_the_layers(
+    model: str, given: str | None, chosen: str
+) -> None:
+    config = Config(model=model, task="node", propagation=3, layers=2, batch_size=9, fanout=given)
+    assert choose(tree(), config).fanout == chosen
+
+
+def test_with_few_edges_drawn_propagation_is_right_in_the_mean() -> None:
+    """The features of one hop are linear in the edges that are drawn, so nothing is lost."""
+    graph = web()
+    settings = {"model": "mlp", "task": "node", "dtype": "float64", "propagation": 1, "layers": 1}
+    full = task_of(graph, **settings)
+    batch = task_of(graph, **settings, batch_size=10**6, fanout="2")
+    wanted = full.predictor.encode(*full._parts["train"].seen.arguments)
+    draws = []
+    for epoch in range(1, 401):
+        (one,) = batch.batches(epoch, torch.Generator().manual_seed(epoch))
+        drawn = batch.predictor.encode(*one.part.seen.arguments)
+        draws.append(drawn[one.part.nodes].mean(0))
+    wanted = wanted[full._parts["train"].nodes].mean(0)
+    draws = torch.stack(draws)
+    error = draws.std(0) / len(draws) ** 0.5
+    assert ((draws.mean(0) - wanted).abs() < 4.5 * error).all()
+    assert (error < 0.07 * wanted.abs().max()).all()
+
+
 def test_sparse_features_and_root_weights() -> None:
     graph = web()
     x = torch.relu(torch.randn(60, 30, generator=torch.Generator().manual_seed(3)) - 0.5)

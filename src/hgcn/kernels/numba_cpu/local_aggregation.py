@@ -37,7 +37,8 @@ class LocalSum(torch.autograd.Function):
         sources = Points(array(source), *polar_form(array(source), root))
         targets = sources
         if same and source is not target:
-            targets = Points(*(part[: len(target)] for part in sources))
+            n = len(target)
+            targets = Points(sources.vector[:n], sources.polar[:n], sources.radial[:n])
         elif not same:
             targets = Points(array(target), *polar_form(array(target), root))
         edges = _edges(graph, weight, same)
