@@ -7,9 +7,8 @@ import pytest
 import torch
 from torch.nn import functional
 
-from hgcn import geometry
+from hgcn import compiled, geometry
 from hgcn.cli import main
-from hgcn.compiled import SMALL
 from hgcn.data import Graph, load
 from hgcn.data.splits.hierarchy import closure, split_hierarchy
 from hgcn.errors import ConfigError, GraphError
@@ -179,18 +178,21 @@ def test_a_hierarchy_is_learnt_stored_and_asked(tmp_path, is_a):
         run.place(np.zeros((1, 4)))
 
 
-def test_training_repeats_with_any_number_of_threads():
-    graph = dag(SMALL // 2 + 50)  # one of fewer nodes and edges is given to one thread
-    assert graph.num_nodes + graph.num_edges > SMALL
-    settings = {**FREE, "epochs": 2, "eval_every": 2, "hold_out": "nothing", "negatives": 100.0}
+def test_training_repeats_with_any_number_of_threads(monkeypatch):
+    graph = dag(400)
+    monkeypatch.setattr(compiled, "SMALL", 300)  # smaller graphs are given to one thread
+    helped, pool = [], compiled._pool
+    monkeypatch.setattr(compiled, "_pool", lambda: helped.append(threads) or pool())
+    settings = {**FREE, "epochs": 4, "hold_out": "nothing", "negatives": 100.0}
     runs = []
+    before = torch.get_num_threads()
     for threads in (1, 2):
-        before = torch.get_num_threads()
         torch.set_num_threads(threads)
         try:
             runs.append(fit(graph, **settings))
         finally:
             torch.set_num_threads(before)
+    assert set(helped) == {2}
     assert torch.equal(*(run.predictor.encoder.embedding for run in runs))
     assert runs[0].metrics["test"] == runs[1].metrics["test"]
 
