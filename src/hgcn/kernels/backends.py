@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from hgcn.kernels import numba_cpu, torch_twin
+from hgcn.kernels import numba_cpu, torch_twin, triton_gpu
 
 
 class Backend(NamedTuple):
@@ -27,6 +27,7 @@ class Backend(NamedTuple):
 
 BACKENDS = {
     "numba": Backend(numba_cpu, ("cpu",)),
+    "triton": Backend(triton_gpu, ("cuda", "cpu")),  # on the CPU only if it interprets
     "torch": Backend(torch_twin, None),
 }
 """Backends by name, in the order in which they are asked."""

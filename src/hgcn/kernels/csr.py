@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -14,6 +15,8 @@ from hgcn.errors import GraphError
 from hgcn.kernels import backends
 from hgcn.kernels.kept import keep_with, kept_with
 from hgcn.kernels.rows import Ints, Rows, divided_rows, sort_edges, sorted_rows
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class Neighbourhoods:
     num_targets: int
     num_given: int
     counts: Tensor | None = None
-    _kept: dict[tuple[str, torch.dtype], Tensor] = field(default_factory=dict, repr=False)
+    _kept: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def degree(self) -> Tensor:
@@ -50,7 +53,7 @@ class Neighbourhoods:
             ones = self.ones(dtype)
             total = ones.new_zeros(self.num_targets).index_add(0, self.target, ones)
             return ones / total.clamp_min(1)[self.target]
-        return self._keep(
+        return self.keep(
             ("shares", dtype), lambda: self.degree.double().reciprocal()[self.target].to(dtype)
         )
 
@@ -58,7 +61,7 @@ class Neighbourhoods:
         """A weight of one for each edge."""
         if self.counts is not None:
             return self.counts.to(dtype)
-        return self._keep(("ones", dtype), lambda: torch.ones_like(self.target, dtype=dtype))
+        return self.keep(("ones", dtype), lambda: torch.ones_like(self.target, dtype=dtype))
 
     def weights(self, given: Tensor | None, dtype: torch.dtype) -> Tensor:
         """The weights of an edge list, brought to the order of the targets; ones if not given.
@@ -90,11 +93,13 @@ class Neighbourhoods:
         root = torch.where(totals > 0, totals.rsqrt(), 0.0).to(weight.dtype)
         return weight * root[self.source] * root[self.target]
 
-    def _keep(self, key: tuple[str, torch.dtype], make: Callable[[], Tensor]) -> Tensor:
+    def keep(self, key: Any, make: Callable[[], Made]) -> Made:
+        """What is made of these edges, made once; a backend may keep what it needs as well."""
         if key not in self._kept:
             with torch.inference_mode(False):
                 self._kept[key] = make()
-        return self._kept[key]
+        made: Made = self._kept[key]
+        return made
 
     @cached_property
     def by_target(self) -> Rows:
