@@ -122,7 +122,7 @@ def _count(
     stride = tl.maximum(1.0, total / MOST_PATHS)
     offset = tl.where(stride > 1.0, _draw(i + 1, j + 1) * stride, 0.0)
     paths, normalised = zero, zero
-    for number in range(0, taken):
+    for number in range(taken):
         u = tl.load(other + low_i + (first + number * thin).to(tl.int64))
         u = u.to(tl.int64)
         low_u = tl.load(start + u)

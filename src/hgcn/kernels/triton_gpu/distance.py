@@ -18,6 +18,7 @@ from torch import Tensor
 from hgcn.kernels.derivatives import once
 from hgcn.kernels.triton_gpu.points import (
     decay_and_sinh,
+    directions,
     gradient_by_vector,
     length_of,
     load_rows,
@@ -26,24 +27,32 @@ from hgcn.kernels.triton_gpu.points import (
     store_rows,
 )
 from hgcn.kernels.triton_gpu.scalars import asinh, kappa_of
-from hgcn.kernels.triton_gpu.tiles import curvature_gradient, doubles, programs, tile, whole
+from hgcn.kernels.triton_gpu.tiles import (
+    curvature_gradient,
+    doubles,
+    programs,
+    spread,
+    tile,
+    whole,
+    zeros_on,
+)
 
 
 @triton.jit
-def _distance_forward(v, w, c, out, rows, d, TILE: tl.constexpr, D: tl.constexpr):
+def _distance_forward(v, w, c, zeros, out, rows, d, TILE: tl.constexpr, D: tl.constexpr):
     """out_i = squared distance of v_i and w_i."""
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
     column = tl.arange(0, D)
     real = v.dtype.element_ty
     root = tl.sqrt(tl.load(c).to(tl.float64)).to(real)
-    length_v, u_v = length_of(load_rows(v, row, rows, column, d))
-    length_w, u_w = length_of(load_rows(w, row, rows, column, d))
-    _, _, _, p_v = radial_of(length_v.to(real), root)
-    _, _, _, p_w = radial_of(length_w.to(real), root)
+    u_v, largest_v, square_v = directions(load_rows(v, row, rows, column, d))
+    u_w, largest_w, square_w = directions(load_rows(w, row, rows, column, d))
+    difference = u_w - u_v
+    s = 0.25 * spread(tl.sum(difference * difference, 1), zeros)
+    _, _, _, p_v = radial_of(length_of(largest_v, square_v, zeros).to(real), root)
+    _, _, _, p_w = radial_of(length_of(largest_w, square_w, zeros).to(real), root)
     f_v, sinh_v = decay_and_sinh(p_v)
     f_w, sinh_w = decay_and_sinh(p_w)
-    difference = u_w - u_v
-    s = 0.25 * tl.sum(difference * difference, 1)
     sinh_half_gap = 0.5 * (p_w - p_v) * (f_v + f_w)
     root_h = tl.sqrt(sinh_half_gap * sinh_half_gap + sinh_v * sinh_w * s)
     length = 2.0 * asinh(root_h) / root
@@ -52,21 +61,22 @@ def _distance_forward(v, w, c, out, rows, d, TILE: tl.constexpr, D: tl.constexpr
 
 @triton.jit
 def _distance_backward(
-    v, w, c, out, grad_out, grad_v, grad_w, moment, rows, d, TILE: tl.constexpr, D: tl.constexpr
-):
+    v, w, c, zeros, out, grad_out, grad_v, grad_w, moment, rows, d,
+    TILE: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
     """Gradients of the forward pass; the one by H is 4 kappa/c."""
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
     column = tl.arange(0, D)
     real = v.dtype.element_ty
     root = tl.sqrt(tl.load(c).to(tl.float64)).to(real)
-    length_v, u_v = length_of(load_rows(v, row, rows, column, d))
-    length_w, u_w = length_of(load_rows(w, row, rows, column, d))
-    rho_v, slope_v, ratio_v, p_v = radial_of(length_v.to(real), root)
-    rho_w, slope_w, ratio_w, p_w = radial_of(length_w.to(real), root)
+    u_v, largest_v, square_v = directions(load_rows(v, row, rows, column, d))
+    u_w, largest_w, square_w = directions(load_rows(w, row, rows, column, d))
+    difference = u_w - u_v
+    s = 0.25 * spread(tl.sum(difference * difference, 1), zeros)
+    rho_v, slope_v, ratio_v, p_v = radial_of(length_of(largest_v, square_v, zeros).to(real), root)
+    rho_w, slope_w, ratio_w, p_w = radial_of(length_of(largest_w, square_w, zeros).to(real), root)
     f_v, sinh_v = decay_and_sinh(p_v)
     f_w, sinh_w = decay_and_sinh(p_w)
-    difference = u_w - u_v
-    s = 0.25 * tl.sum(difference * difference, 1)
     grad = tl.load(grad_out + row, mask=row < rows, other=0.0)
     value = tl.load(out + row, mask=row < rows, other=0.0)
 
@@ -111,7 +121,9 @@ class SquaredDistance(torch.autograd.Function):
         rows, d = v.shape
         out = v.new_empty(rows)
         if rows:
-            _distance_forward[programs(rows)](whole(v), whole(w), c, out, rows, d, **tile(d))
+            _distance_forward[programs(rows)](
+                whole(v), whole(w), c, zeros_on(v.device), out, rows, d, **tile(d)
+            )
         ctx.save_for_backward(v, w, c, out)
         return out
 
@@ -125,6 +137,7 @@ class SquaredDistance(torch.autograd.Function):
         grad_v, grad_w, moment = torch.empty_like(v), torch.empty_like(w), doubles(v, rows)
         if rows:
             _distance_backward[programs(rows)](
-                v, w, c, out, whole(grad_out), grad_v, grad_w, moment, rows, d, **tile(d)
-            )
+                v, w, c, zeros_on(v.device), out, whole(grad_out), grad_v, grad_w, moment, rows, d,
+                **tile(d),
+            )  # fmt: skip
         return grad_v, grad_w, curvature_gradient(moment, c)

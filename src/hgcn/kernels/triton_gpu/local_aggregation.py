@@ -19,7 +19,14 @@ from hgcn.kernels.triton_gpu.local_backward import (
 from hgcn.kernels.triton_gpu.local_forward import local_points, local_steps
 from hgcn.kernels.triton_gpu.points import polar_form
 from hgcn.kernels.triton_gpu.rows import SEGMENT, by_source, by_target, fold
-from hgcn.kernels.triton_gpu.tiles import curvature_gradient, doubles, programs, tile, whole
+from hgcn.kernels.triton_gpu.tiles import (
+    curvature_gradient,
+    doubles,
+    programs,
+    tile,
+    whole,
+    zeros_on,
+)
 
 if TYPE_CHECKING:
     from hgcn.kernels.csr import Neighbourhoods
@@ -40,14 +47,14 @@ class LocalSum(torch.autograd.Function):
         sources = targets if same else polar_form(source, c)
         rows, (count, d) = by_target(graph), target.shape
         out, step = torch.empty_like(target), target.new_empty(rows.segments, d)
-        options = tile(d)
+        options, zeros = tile(d), zeros_on(target.device)
         if count:
             local_steps[rows.segments,](
                 *targets, *sources, whole(weight), rows.other, step, *rows.layout, d,
                 SAME=same, SEGMENT=SEGMENT, **options,
             )  # fmt: skip
             local_points[programs(count)](
-                target, c, step, out, rows.further, count, d, **options
+                target, c, zeros, step, out, rows.further, count, d, **options
             )  # fmt: skip
         ctx.save_for_backward(target, source, weight, c, step, *targets, *sources)
         ctx.graph, ctx.same = graph, same
@@ -59,7 +66,8 @@ class LocalSum(torch.autograd.Function):
         """Gradients by targets, sources, weights and c; those of one set of nodes are added."""
         target, source, weight, c, step, *points = ctx.saved_tensors
         same, rows, columns = ctx.same, by_target(ctx.graph), by_source(ctx.graph)
-        (count, d), options = target.shape, tile(target.shape[1])
+        (count, d), zeros = target.shape, zeros_on(target.device)
+        options = tile(d)
         grad_target, grad_step = torch.empty_like(target), torch.empty_like(target)
         grad_weight = torch.empty_like(weight, memory_format=torch.contiguous_format)
         by_edge = weight.new_empty(len(weight), EDGE_COLUMNS)
@@ -67,7 +75,7 @@ class LocalSum(torch.autograd.Function):
         turn, numbers = target.new_empty(rows.segments, d), target.new_empty(rows.segments, 2)
         if count:
             steps_backward[programs(count)](
-                target, c, step, whole(grad_out), grad_target, grad_step, moment, count, d,
+                target, c, zeros, step, whole(grad_out), grad_target, grad_step, moment, count, d,
                 **options,
             )  # fmt: skip
             edges_backward[rows.segments,](
@@ -75,8 +83,8 @@ class LocalSum(torch.autograd.Function):
                 *rows.layout, d, SAME=same, SEGMENT=SEGMENT, **options,
             )  # fmt: skip
             targets_backward[programs(count)](
-                target, c, grad_step, fold(turn, rows), fold(numbers, rows), grad_target, moment,
-                count, d, **options,
+                target, c, zeros, grad_step, fold(turn, rows), fold(numbers, rows), grad_target,
+                moment, count, d, **options,
             )  # fmt: skip
         turn, numbers = source.new_empty(columns.segments, d), source.new_empty(columns.segments, 1)
         grad_source = grad_target if same else torch.empty_like(source)
@@ -86,8 +94,8 @@ class LocalSum(torch.autograd.Function):
                 *columns.layout, d, SEGMENT=SEGMENT, **options,
             )  # fmt: skip
             sources_backward[programs(columns.count)](
-                source, c, fold(turn, columns), fold(numbers, columns), grad_source, column_moment,
-                columns.count, d, SAME=same, **options,
+                source, c, zeros, fold(turn, columns), fold(numbers, columns), grad_source,
+                column_moment, columns.count, d, SAME=same, **options,
             )  # fmt: skip
         grad_c = curvature_gradient(torch.cat((moment, column_moment)), c)
         return grad_target, None if same else grad_source, grad_weight, grad_c, None

@@ -14,6 +14,8 @@ import triton.language as tl
 
 from hgcn.kernels.triton_gpu.points import (
     decay_and_sinh,
+    directions,
+    dot,
     gradient_by_vector,
     length_of,
     load_rows,
@@ -23,6 +25,7 @@ from hgcn.kernels.triton_gpu.points import (
 )
 from hgcn.kernels.triton_gpu.rows import segment_of
 from hgcn.kernels.triton_gpu.scalars import kappa_of, kappa_slope
+from hgcn.kernels.triton_gpu.tiles import spread
 from hgcn.kernels.triton_gpu.translation_tile import translate_tile_backward
 
 EDGE_COLUMNS = 3
@@ -34,17 +37,26 @@ NUMBERS = tl.constexpr(2)
 
 @triton.jit
 def steps_backward(
-    v, c, step, grad_out, grad_v, grad_step, moment, rows, d, TILE: tl.constexpr, D: tl.constexpr
+    v,
+    c,
+    zeros,
+    step,
+    grad_out,
+    grad_v,
+    grad_step,
+    moment,
+    rows,
+    d,
+    TILE: tl.constexpr,
+    D: tl.constexpr,
 ):
     """The gradients of the translation by v and by its step, which is P."""
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
     column = tl.arange(0, D)
     root = tl.sqrt(tl.load(c).to(tl.float64))
-    length, u = length_of(load_rows(v, row, rows, column, d))
-    rho, slope, ratio, p = radial_of(length, root)
-    t = load_rows(step, row, rows, column, d)
+    point, t = load_rows(v, row, rows, column, d), load_rows(step, row, rows, column, d)
     grad = load_rows(grad_out, row, rows, column, d)
-    by_v, by_t, total = translate_tile_backward(u, rho, slope, ratio, p, t, root, grad)
+    by_v, by_t, total = translate_tile_backward(point, t, root, grad, zeros)
     store_rows(grad_v, row, rows, column, d, by_v)
     store_rows(grad_step, row, rows, column, d, by_t)
     tl.store(moment + row, total, mask=row < rows)
@@ -76,13 +88,14 @@ def edges_backward(
         inside = e < high
         j = tl.load(other + e, mask=inside, other=0).to(tl.int64)
         w = tl.load(weight + e, mask=inside, other=0.0)
-        p_j = tl.load(source_p + j, mask=inside, other=0.0)
         here = inside[:, None] & (column < d)[None, :]
         u_j = tl.load(source_u + j[:, None] * d + column[None, :], mask=here, other=0.0)
         difference = u_j - u_i[None, :]
         s = 0.25 * tl.sum(difference * difference, 1)
         step_difference = tl.sum(difference * by_step[None, :], 1)
 
+        # Loaded after the sums, see tiles.spread.
+        p_j = tl.load(source_p + j, mask=inside, other=0.0)
         f_j, sinh_j = decay_and_sinh(p_j)
         sinh_half_gap = 0.5 * (p_j - p_i) * (f_i + f_j)
         cosh_half_gap = 0.5 * ((1.0 + p_j) * f_i + (1.0 + p_i) * f_j)
@@ -93,11 +106,10 @@ def edges_backward(
         sinh_j_s = sinh_j * s
         h = sinh_half_gap * sinh_half_gap + sinh_i * sinh_j_s
         kappa = kappa_of(h)
-        # The product of P_i and the logarithm, without kappa.
-        along = sinh_gap - 2.0 * sinh_j_s * cosh_i_1
-        product = along * step_u + sinh_j * step_difference
-        by_weight = kappa * product
-        by_h = w * kappa_slope(h, kappa, product)
+        # The product of P_i and the logarithm; without kappa it might be too large for float32.
+        along = kappa * (sinh_gap - 2.0 * sinh_j_s * cosh_i_1)
+        by_weight = along * step_u + (kappa * sinh_j) * step_difference
+        by_h = w * kappa_slope(h, kappa, by_weight)
         w_kappa = w * kappa
         by_along = w_kappa * step_u
         by_rho_i = by_h * ((1.0 + cosh_i_1) * sinh_j_s - 0.5 * sinh_gap)
@@ -136,27 +148,38 @@ def edges_backward(
 
 @triton.jit
 def targets_backward(
-    v, c, grad_step, turn, numbers, grad_v, moment, rows, d, TILE: tl.constexpr, D: tl.constexpr
+    v,
+    c,
+    zeros,
+    grad_step,
+    turn,
+    numbers,
+    grad_v,
+    moment,
+    rows,
+    d,
+    TILE: tl.constexpr,
+    D: tl.constexpr,
 ):
     """Add to the gradients by the targets what comes from their edges."""
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
     column = tl.arange(0, D)
     inside = row < rows
     root = tl.sqrt(tl.load(c).to(tl.float64))
-    length, u = length_of(load_rows(v, row, rows, column, d))
-    rho, slope, ratio, p = radial_of(length, root)
+    u, largest, square = directions(load_rows(v, row, rows, column, d))
+    by_step = load_rows(grad_step, row, rows, column, d)
+    turned = load_rows(turn, row, rows, column, d)
+    turned_u, step_u = dot(turned, u), dot(by_step, u)
+    rho, slope, ratio, p = radial_of(length_of(largest, square, zeros), root)
     real = u.dtype
     by_rho = tl.load(numbers + NUMBERS * row, mask=inside, other=0.0).to(tl.float64)
     row_of_step = tl.load(numbers + NUMBERS * row + 1, mask=inside, other=0.0).to(tl.float64)
-    by_step = load_rows(grad_step, row, rows, column, d)
-    turned = load_rows(turn, row, rows, column, d)
     sinhc = sinhc_of(rho, p)
     f, _ = decay_and_sinh(p)
     half = p * (1.0 + f)  # 2 sinh(rho/2)
     half = tl.where(rho > 0.0, half / tl.where(rho > 0.0, rho, 1.0), 1.0)
     of_step = -row_of_step * half
-    turn_u = tl.sum(turned * u, 1).to(tl.float64) * sinhc
-    turn_u += of_step * tl.sum(by_step * u, 1).to(tl.float64)
+    turn_u = spread(turned_u, zeros) * sinhc + of_step * spread(step_u, zeros)
     of_u, of_turn, product = gradient_by_vector(rho, slope, ratio, root, by_rho, turn_u)
     value = load_rows(grad_v, row, rows, column, d)
     value += (of_turn * of_step).to(real)[:, None] * by_step + of_u.to(real)[:, None] * u
@@ -197,7 +220,7 @@ def columns_backward(
 
 @triton.jit
 def sources_backward(
-    v, c, turn, numbers, grad_v, moment, rows, d,
+    v, c, zeros, turn, numbers, grad_v, moment, rows, d,
     SAME: tl.constexpr, TILE: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     """Gradient by the sources, added to that of the targets where both are one set of nodes."""
@@ -205,13 +228,14 @@ def sources_backward(
     column = tl.arange(0, D)
     inside = row < rows
     root = tl.sqrt(tl.load(c).to(tl.float64))
-    length, u = length_of(load_rows(v, row, rows, column, d))
-    rho, slope, ratio, p = radial_of(length, root)
+    u, largest, square = directions(load_rows(v, row, rows, column, d))
+    turned = load_rows(turn, row, rows, column, d)
+    turned_u = dot(turned, u)
+    rho, slope, ratio, p = radial_of(length_of(largest, square, zeros), root)
     real = u.dtype
     by_rho = tl.load(numbers + row, mask=inside, other=0.0).to(tl.float64)
-    turned = load_rows(turn, row, rows, column, d)
     sinhc = sinhc_of(rho, p)
-    turn_u = tl.sum(turned * u, 1).to(tl.float64) * sinhc
+    turn_u = spread(turned_u, zeros) * sinhc
     of_u, of_turn, product = gradient_by_vector(rho, slope, ratio, root, by_rho, turn_u)
     value = of_u.to(real)[:, None] * u + (of_turn * sinhc).to(real)[:, None] * turned
     if SAME:

@@ -12,13 +12,7 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from hgcn.kernels.triton_gpu.points import (
-    decay_and_sinh,
-    length_of,
-    load_rows,
-    radial_of,
-    store_rows,
-)
+from hgcn.kernels.triton_gpu.points import decay_and_sinh, load_rows, store_rows
 from hgcn.kernels.triton_gpu.rows import add_further, segment_of
 from hgcn.kernels.triton_gpu.scalars import kappa_of
 from hgcn.kernels.triton_gpu.translation_tile import translate_tile
@@ -50,11 +44,12 @@ def local_steps(
         w = tl.load(weight + e, mask=inside, other=0.0)
         if SAME:
             w = tl.where(j == i, 0.0, w)
-        p_j = tl.load(source_p + j, mask=inside, other=0.0)
         here = inside[:, None] & (column < d)[None, :]
         u_j = tl.load(source_u + j[:, None] * d + column[None, :], mask=here, other=0.0)
         difference = u_j - u_i[None, :]
         s = 0.25 * tl.sum(difference * difference, 1)
+        # Loaded after the sums, see tiles.spread.
+        p_j = tl.load(source_p + j, mask=inside, other=0.0)
         f_j, sinh_j = decay_and_sinh(p_j)
         sinh_half_gap = 0.5 * (p_j - p_i) * (f_i + f_j)
         cosh_half_gap = 0.5 * ((1.0 + p_j) * f_i + (1.0 + p_i) * f_j)
@@ -67,7 +62,7 @@ def local_steps(
 
 
 @triton.jit
-def local_points(v, c, step, out, further, rows, d, TILE: tl.constexpr, D: tl.constexpr):
+def local_points(v, c, zeros, step, out, further, rows, d, TILE: tl.constexpr, D: tl.constexpr):
     """Add up the segments of each row to its step, and translate by it."""
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
     column = tl.arange(0, D)
@@ -75,6 +70,5 @@ def local_points(v, c, step, out, further, rows, d, TILE: tl.constexpr, D: tl.co
     t = load_rows(step, row, rows, column, d)
     t = add_further(t, step, row, rows, column, d, further)
     store_rows(step, row, rows, column, d, t)
-    length, u = length_of(load_rows(v, row, rows, column, d))
-    _, _, _, p = radial_of(length, root)
-    store_rows(out, row, rows, column, d, translate_tile(u, p, t, root))
+    moved = translate_tile(load_rows(v, row, rows, column, d), t, root, zeros)
+    store_rows(out, row, rows, column, d, moved)

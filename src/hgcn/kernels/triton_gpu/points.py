@@ -17,7 +17,7 @@ import triton.language as tl
 from torch import Tensor
 
 from hgcn.kernels.triton_gpu.scalars import expm1, saturate
-from hgcn.kernels.triton_gpu.tiles import programs, tile
+from hgcn.kernels.triton_gpu.tiles import programs, spread, tile, zeros_on
 
 
 class Points(NamedTuple):
@@ -43,22 +43,35 @@ def store_rows(x, row, rows, column, d, value):
 
 
 @triton.jit
-def length_of(v):
-    """Lengths of rows, without an overflow of squares, and their directions; 0 at the origin."""
+def directions(v):
+    """Unit vectors of rows, 0 at the origin; the largest entries, and the squares over theirs.
+
+    The square of a row itself might be too large or too small for its type.
+    """
     largest = tl.max(tl.abs(v), 1)
     there = largest > 1e-37
-    scale = 1.0 / tl.where(there, largest, 1.0)
-    scaled = v * scale[:, None]
+    scaled = v * (1.0 / tl.where(there, largest, 1.0))[:, None]
     square = tl.sum(scaled * scaled, 1)
-    square = tl.where(there, square, 1.0)
-    u = scaled * tl.where(there, 1.0 / tl.sqrt(square), 0.0)[:, None]
-    length = tl.where(there, largest.to(tl.float64) * tl.sqrt(square.to(tl.float64)), 0.0)
-    return length, u
+    u = scaled * tl.where(there, 1.0 / tl.sqrt(tl.where(there, square, 1.0)), 0.0)[:, None]
+    return u, tl.where(there, largest, 0.0), square
+
+
+@triton.jit
+def length_of(largest, square, zeros):
+    """Lengths in float64 of what :func:`directions` returns."""
+    square = spread(square, zeros).to(tl.float64)
+    return spread(largest, zeros).to(tl.float64) * tl.sqrt(square)
+
+
+@triton.jit
+def dot(x, y):
+    """Products of rows, in float64."""
+    return tl.sum(x * y, 1).to(tl.float64)
 
 
 @triton.jit
 def decay_and_sinh(p):
-    """f = exp(-rho/2) and sinh(rho), of p = exp(rho/2) - 1."""
+    """The numbers f = exp(-rho/2) and sinh(rho), of p = exp(rho/2) - 1."""
     f = 1.0 / (1.0 + p)
     return f, 0.5 * p * (1.0 + f) * (1.0 + p + f)
 
@@ -94,12 +107,12 @@ def gradient_by_vector(rho, slope, ratio, root, by_rho, turn_u):
 
 
 @triton.jit
-def _polar(v, c, direction, growth, rows, d, TILE: tl.constexpr, D: tl.constexpr):
+def _polar(v, c, zeros, direction, growth, rows, d, TILE: tl.constexpr, D: tl.constexpr):
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
     column = tl.arange(0, D)
     root = tl.sqrt(tl.load(c).to(tl.float64))
-    length, u = length_of(load_rows(v, row, rows, column, d))
-    _, _, _, p = radial_of(length, root)
+    u, largest, square = directions(load_rows(v, row, rows, column, d))
+    _, _, _, p = radial_of(length_of(largest, square, zeros), root)
     store_rows(direction, row, rows, column, d, u)
     tl.store(growth + row, p.to(growth.dtype.element_ty), mask=row < rows)
 
@@ -109,5 +122,5 @@ def polar_form(v: Tensor, c: Tensor) -> Points:
     rows, d = v.shape
     points = Points(torch.empty_like(v), v.new_empty(rows))
     if rows:
-        _polar[programs(rows)](v, c, *points, rows, d, **tile(d))
+        _polar[programs(rows)](v, c, zeros_on(v.device), *points, rows, d, **tile(d))
     return points

@@ -108,10 +108,8 @@ def segment_of(start, further, owner, count, SEGMENT: tl.constexpr):
         low = tl.load(start + row) + part * SEGMENT
         low = tl.where(inside, low, 0)
         row = tl.where(inside, row, -1)
-    if row >= 0:
-        high = tl.minimum(low + SEGMENT, tl.load(start + row + 1))
-    else:
-        high = low
+    # Without a row, low is 0 and so is the end of the row before the first.
+    high = tl.minimum(low + SEGMENT, tl.load(start + row + 1))
     return row, low, high
 
 

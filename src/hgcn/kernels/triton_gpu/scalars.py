@@ -112,11 +112,11 @@ def kappa_of(h):
 
 
 @triton.jit
-def kappa_slope(h, kappa, factor):
-    """The derivative of kappa by H times a factor that grows no faster than H.
+def kappa_slope(h, kappa, product):
+    """The derivative of kappa by H over kappa, times a product with kappa.
 
-    Far out the derivative alone is below the least float32, and the product is not. Near zero
-    the formula cancels, and a series with eight terms is taken; float32 needs it farther out.
+    Far out the derivative alone is below the least float32, and the result is not. Near zero the
+    formula cancels, and a series with eight terms is taken; float32 needs it farther out.
     """
     b = tl.minimum(h, 1.0)
     near = 2048.0 / 6435.0 * 7.0 - b * (32768.0 / 109395.0 * 8.0)
@@ -126,10 +126,7 @@ def kappa_slope(h, kappa, factor):
     near = 16.0 / 35.0 * 3.0 - b * near
     near = 8.0 / 15.0 * 2.0 - b * near
     near = b * near - 2.0 / 3.0
-    if h.dtype == tl.float64:
-        small = h < 4e-3
-    else:
-        small = h < 6e-2
+    small = h < (4e-3 if h.dtype == tl.float64 else 6e-2)
     g = tl.where(small, 1.0, h)
-    far = (1.0 - (1.0 + 2.0 * g) * kappa) / (2.0 * (1.0 + g)) * (factor / g)
-    return tl.where(small, near * factor, far)
+    far = (1.0 / kappa - (1.0 + 2.0 * g)) / (2.0 * (1.0 + g)) * (product / g)
+    return tl.where(small, near / tl.where(small, kappa, 1.0) * product, far)

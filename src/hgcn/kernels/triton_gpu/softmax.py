@@ -155,7 +155,9 @@ def _gradients_of_columns(
     column, base = tl.arange(0, D), head * hidden
     known = column < hidden
     own = right + tl.maximum(j, 0) * right_width + shift + base + column
-    mine = tl.load(own, mask=known, other=0.0) + tl.load(bias + base + column, mask=known, other=0.0)
+    mine = tl.load(own, mask=known, other=0.0) + tl.load(
+        bias + base + column, mask=known, other=0.0
+    )
     total = tl.zeros([D], mine.dtype)
     for first in range(low, high, TILE):
         position = first + tl.arange(0, TILE)
@@ -196,9 +198,7 @@ class Attention(torch.autograd.Function):
                 *ends, whole(bias), whole(vector), rows.other, share, top, *rows.layout,
                 *sizes, SLOPE=slope, **options,
             )  # fmt: skip
-            _top_of_rows[programs(rows.count)](
-                top, rows.further, rows.count, heads, **tile(heads)
-            )
+            _top_of_rows[programs(rows.count)](top, rows.further, rows.count, heads, **tile(heads))
             _exponentials[grid](share, whole(prior), top, total, *rows.layout, **options)
             summed = fold(total, rows)
             # Where all priors of a row are zero, so are the shares.

@@ -1,23 +1,42 @@
 """Sizes of tiles, and options of every launch.
 
 A program works on a tile: ``TILE`` rows or edges, each with a vector of ``D`` columns, the next
-power of two from the dimension on. There are as many rows as a warp has threads, because then the
-compiler gives each thread the numbers of one row: formulas on numbers are computed once, not by
-every thread that holds a part of the vector.
+power of two from the dimension on. There are as many rows as a warp has threads, so that each
+thread has the numbers of one row (:func:`spread`).
 """
+
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import torch
+import triton
+import triton.language as tl
 from torch import Tensor
 
 TILE = 32
 """Rows or edges of a tile."""
 
-WIDEST = 256
-"""The largest dimension: a row must fit into the registers of a program."""
+
+@triton.jit
+def spread(x, zeros):
+    """The same numbers, one in each thread.
+
+    Sums over the columns of a tile leave each number in all threads that hold a part of its row.
+    A number that is loaded after the sums is in one thread, and takes to it those it is added to:
+    without that, formulas would be computed up to 16 times over. ``zeros`` has TILE zeros.
+    """
+    return x + tl.load(zeros + tl.arange(0, x.shape[0])).to(x.dtype)
+
+
+@functools.cache
+def zeros_on(device: torch.device) -> Tensor:
+    """What :func:`spread` adds."""
+    with torch.inference_mode(False):
+        return torch.zeros(TILE, dtype=torch.float64, device=device)
 
 
 def power_of_two(count: int) -> int:

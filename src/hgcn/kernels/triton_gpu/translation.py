@@ -12,8 +12,16 @@ import triton.language as tl
 from torch import Tensor
 
 from hgcn.kernels.derivatives import once
-from hgcn.kernels.triton_gpu.points import length_of, load_rows, radial_of, store_rows
-from hgcn.kernels.triton_gpu.tiles import curvature_gradient, doubles, programs, tile, whole
+from hgcn.kernels.triton_gpu.points import dot, load_rows, store_rows
+from hgcn.kernels.triton_gpu.tiles import (
+    curvature_gradient,
+    doubles,
+    programs,
+    spread,
+    tile,
+    whole,
+    zeros_on,
+)
 from hgcn.kernels.triton_gpu.translation_tile import translate_tile, translate_tile_backward
 
 
@@ -26,34 +34,31 @@ def load_steps(bias, root, row, rows, column, d, SHARED: tl.constexpr):
 
 @triton.jit
 def _translate_forward(
-    v, bias, c, out, rows, d, SHARED: tl.constexpr, TILE: tl.constexpr, D: tl.constexpr
+    v, bias, c, zeros, out, rows, d, SHARED: tl.constexpr, TILE: tl.constexpr, D: tl.constexpr
 ):
     """out_i = translate(v_i, bias_i)."""
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
     column = tl.arange(0, D)
     root = tl.sqrt(tl.load(c).to(tl.float64))
-    length, u = length_of(load_rows(v, row, rows, column, d))
-    _, _, _, p = radial_of(length, root)
     t = load_steps(bias, root, row, rows, column, d, SHARED)
-    store_rows(out, row, rows, column, d, translate_tile(u, p, t, root))
+    moved = translate_tile(load_rows(v, row, rows, column, d), t, root, zeros)
+    store_rows(out, row, rows, column, d, moved)
 
 
 @triton.jit
 def _translate_backward(
-    v, bias, c, grad_out, grad_v, grad_bias, moment, rows, d,
+    v, bias, c, zeros, grad_out, grad_v, grad_bias, moment, rows, d,
     SHARED: tl.constexpr, TILE: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     """Gradients of the forward pass; of a shared bias one row for each program."""
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
     column = tl.arange(0, D)
     root = tl.sqrt(tl.load(c).to(tl.float64))
-    length, u = length_of(load_rows(v, row, rows, column, d))
-    rho, slope, ratio, p = radial_of(length, root)
     t = load_steps(bias, root, row, rows, column, d, SHARED)
-    grad = load_rows(grad_out, row, rows, column, d)
-    by_v, by_t, total = translate_tile_backward(u, rho, slope, ratio, p, t, root, grad)
+    point, grad = load_rows(v, row, rows, column, d), load_rows(grad_out, row, rows, column, d)
+    by_v, by_t, total = translate_tile_backward(point, t, root, grad, zeros)
     store_rows(grad_v, row, rows, column, d, by_v)
-    total += tl.sum(by_t * t, 1).to(tl.float64)
+    total += spread(dot(by_t, t), zeros)
     tl.store(moment + row, total, mask=row < rows)
     by_bias = by_t * root.to(by_t.dtype)
     if SHARED:
@@ -74,8 +79,9 @@ class Translate(torch.autograd.Function):
         out = torch.empty_like(v, memory_format=torch.contiguous_format)
         if rows:
             _translate_forward[programs(rows)](
-                whole(v), whole(bias), c, out, rows, d, SHARED=bias.dim() == 1, **tile(d)
-            )
+                whole(v), whole(bias), c, zeros_on(v.device), out, rows, d,
+                SHARED=bias.dim() == 1, **tile(d),
+            )  # fmt: skip
         ctx.save_for_backward(v, bias, c)
         return out
 
@@ -92,8 +98,8 @@ class Translate(torch.autograd.Function):
         grad_bias = doubles(v, grid[0], d) if shared else torch.empty_like(bias)
         if rows:
             _translate_backward[grid](
-                v, bias, c, whole(grad_out), grad_v, grad_bias, moment, rows, d,
-                SHARED=shared, **tile(d),
+                v, bias, c, zeros_on(v.device), whole(grad_out), grad_v, grad_bias, moment,
+                rows, d, SHARED=shared, **tile(d),
             )  # fmt: skip
         if shared:
             grad_bias = grad_bias.sum(0).to(bias.dtype)

@@ -15,13 +15,16 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from hgcn.kernels.triton_gpu.points import decay_and_sinh, sinhc_of
+from hgcn.kernels.triton_gpu.points import (
+    decay_and_sinh,
+    directions,
+    dot,
+    length_of,
+    radial_of,
+    sinhc_of,
+)
 from hgcn.kernels.triton_gpu.scalars import MAX_RADIUS, asinhc, expm1, saturate
-
-
-@triton.jit
-def _dot(x, y):
-    return tl.sum(x * y, 1).to(tl.float64)
+from hgcn.kernels.triton_gpu.tiles import spread
 
 
 @triton.jit
@@ -33,7 +36,7 @@ def _decompose_step(u, t):
     """
     par = tl.sum(t * u, 1)
     across = t - par[:, None] * u
-    return across, _dot(t, t), par.to(tl.float64), _dot(across, across), _dot(across, u)
+    return across, dot(t, t), par.to(tl.float64), dot(across, across), dot(across, u)
 
 
 @triton.jit
@@ -51,9 +54,14 @@ def _of_step(t_t):
 
 
 @triton.jit
-def translate_tile(u, p, t, root):
-    """Points translate(v, t/root), of directions u, of p = exp(rho/2) - 1, and of steps."""
+def translate_tile(v, t, root, zeros):
+    """Points translate(v, t/root)."""
+    u, largest, squared = directions(v)
     across, t_t, t_u, across_across, leak = _decompose_step(u, t)
+    # All sums are before the first of these, see tiles.spread.
+    t_t, t_u, leak = spread(t_t, zeros), spread(t_u, zeros), spread(leak, zeros)
+    across_across = spread(across_across, zeros)
+    _, _, _, p = radial_of(length_of(largest, squared, zeros), root)
     f, sinh_rho = decay_and_sinh(p)
     half = p * (1.0 + f)  # 2 sinh(rho/2)
     cosh_rho = 1.0 + 0.5 * half * half
@@ -74,15 +82,20 @@ def translate_tile(u, p, t, root):
 
 
 @triton.jit
-def translate_tile_backward(u, rho, slope, ratio, p, t, root, grad):
+def translate_tile_backward(v, t, root, grad, zeros):
     """Gradients of :func:`translate_tile` by v and by t.
 
     Returns:
         Both gradients, and v times its gradient minus the output times its own.
     """
+    u, largest, squared = directions(v)
     across, t_t, t_u, across_across, leak = _decompose_step(u, t)
-    grad_dot_u = _dot(grad, u)
-    grad_dot_across = _dot(grad, across) - leak * grad_dot_u
+    grad_dot_u, grad_dot_across = dot(grad, u), dot(grad, across)
+    # All sums are before the first of these, see tiles.spread.
+    t_t, t_u, leak = spread(t_t, zeros), spread(t_u, zeros), spread(leak, zeros)
+    across_across, grad_dot_u = spread(across_across, zeros), spread(grad_dot_u, zeros)
+    grad_dot_across = spread(grad_dot_across, zeros) - leak * grad_dot_u
+    rho, slope, ratio, p = radial_of(length_of(largest, squared, zeros), root)
     f, sinh_rho = decay_and_sinh(p)
     sinhc_rho = sinhc_of(rho, p)
     half = p * (1.0 + f)  # 2 sinh(rho/2)
