@@ -180,11 +180,12 @@ class Config:
     )
     hidden_share: float | None = setting(
         None, "links: share of edges hidden from messages and predicted in each step; 0 hides none "
-        "(0.1 with --structure, else 0.3)",
+        "(with --structure 0.1, at most 4,096 edges; else 0.3)",
         group="training", low=0, high=0.95,
     )  # fmt: skip
     negatives: float | None = setting(
-        None, "links: random pairs for each edge in the loss (1); hierarchy: nodes in each step "
+        None, "links: random pairs for each edge in the loss (1; 5 with --structure and words); "
+        "hierarchy: nodes in each step "
         "that ancestors are told from (1000)", group="training", above=0, high=1e6,
     )  # fmt: skip
     step_nodes: int | None = setting(

@@ -13,6 +13,8 @@ from hgcn.data.splits.draw import LINK_SHARES
 
 FEW = 200
 """Fewer edges for validation give a noisy score."""
+ENOUGH = 4096
+"""More edges in a step take longer to count, and teach no faster."""
 
 
 def link_defaults(graph: Graph, config: Config) -> Mapping[str, Any]:
@@ -20,15 +22,16 @@ def link_defaults(graph: Graph, config: Config) -> Mapping[str, Any]:
     if not config.structure:
         return {}
     # Few hidden edges: what two nodes have in common is then nearly what the test will show.
+    few = min(0.1, ENOUGH / max(1, graph.num_edges))
     found: dict[str, Any] = {
-        "lr": 0.02, "hidden_share": 0.1, "trainable_decoder": True, "root_weight": True
+        "lr": 0.02, "hidden_share": few, "trainable_decoder": True, "root_weight": True
     }  # fmt: skip
     if _validation_edges(graph, config) < FEW:
         found["patience"] = 200
     if graph.x is not None and graph.x.layout == torch.sparse_csr:  # words, easily memorised
         found |= {
             "feature_dropout": 0.5, "dropout": 0.2, "layers": 1, "root_weight": False,
-            "attention": False, "aggregation": "origin",
+            "attention": False, "aggregation": "origin", "negatives": 5.0,
         }  # fmt: skip
     elif graph.x is not None and graph.num_edges <= graph.num_nodes:
         # Without its edge a pair of a tree has nothing in common: there are no counts to keep.
