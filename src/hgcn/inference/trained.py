@@ -52,6 +52,11 @@ class Trained:
         kept = {k: value for k, value in self._kept.items() if k not in ("layers", "warned")}
         return {**self.__dict__, "_kept": kept}
 
+    @property
+    def device(self) -> torch.device:
+        """Where the network is, and so where it is applied, whatever the settings of training."""
+        return next(self.predictor.parameters()).device
+
     def names_of_classes(self) -> tuple[str, ...]:
         """A name for each class: its number where the data have no names."""
         return self.class_names or tuple(map(str, range(self.predictor.num_classes)))
@@ -68,7 +73,7 @@ def embedding_layers(trained: Trained, graph: Graph) -> list[Tensor]:
     be changed in place. They are made anew when a weight or the graph has changed.
     """
     config, predictor = trained.config, trained.predictor.eval()
-    device, dtype = config.device, getattr(torch, config.dtype)
+    device, dtype = trained.device, getattr(torch, config.dtype)
     # In mini-batches only these are on the device.
     home = "cpu" if config.batch_size else device
     x = trained.features(graph).to(device=home, dtype=dtype)
@@ -80,7 +85,7 @@ def embedding_layers(trained: Trained, graph: Graph) -> list[Tensor]:
     with fixed_order(graph.size):
         if config.batch_size:
             rows = Adjacency.of(graph.edge_index, weight, graph.num_nodes)
-            made = each_layer(predictor.encoder, x, rows, torch.device(device), dtype)
+            made = each_layer(predictor.encoder, x, rows, device, dtype)
             layers = [x, *made]
         else:
             if weight is not None:

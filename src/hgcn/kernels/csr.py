@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar
 
@@ -29,7 +29,8 @@ class Neighbourhoods:
         num_sources, num_targets: numbers of nodes.
         num_given: number of edges of the list given.
         counts: 1 for an edge that is there and 0 for one that only fills a place; None if all are
-            there. Within ``torch.compile`` the number of edges must not depend on which there are.
+            there. Within ``torch.compile``, and on a GPU, which the processor does not wait for,
+            the number of edges must not depend on which there are.
     """
 
     source: Tensor
@@ -45,17 +46,27 @@ class Neighbourhoods:
     def degree(self) -> Tensor:
         """Number of edges that end at each target."""
         with torch.inference_mode(False):
+            if self.target.device.type != "cpu":  # where counting would wait for the device
+                nodes = torch.arange(self.num_targets + 1, device=self.target.device)
+                start = torch.searchsorted(self.target, nodes.to(self.target.dtype))
+                if self.counts is None:
+                    return start.diff()
+                counted = torch.cat((start.new_zeros(1), self.counts.cumsum(0)))
+                return counted[start].diff()
             return torch.bincount(self.target, minlength=self.num_targets)
 
     def shares(self, dtype: torch.dtype) -> Tensor:
         """The weights of a plain mean: for each edge one over the degree of its target."""
-        if self.counts is not None:
+        if self.counts is not None and torch.compiler.is_compiling():
             ones = self.ones(dtype)
             total = ones.new_zeros(self.num_targets).index_add(0, self.target, ones)
             return ones / total.clamp_min(1)[self.target]
-        return self.keep(
-            ("shares", dtype), lambda: self.degree.double().reciprocal()[self.target].to(dtype)
-        )
+
+        def make() -> Tensor:
+            share = self.degree.double().reciprocal()[self.target]
+            return (share if self.counts is None else share * self.counts).to(dtype)
+
+        return self.keep(("shares", dtype), make)
 
     def ones(self, dtype: torch.dtype) -> Tensor:
         """A weight of one for each edge."""
@@ -75,10 +86,9 @@ class Neighbourhoods:
                 f"Expected one weight for each of the {self.num_given} edges, got `edge_weight` of "
                 f"shape {list(given.shape)}."
             )
-        if self.counts is not None:  # then the edges are in the order given
-            return torch.cat((given.to(dtype), self.ones(dtype)[self.num_given :]))
         loops = given.new_ones(len(self.source) - self.num_given)
-        return torch.cat((given, loops))[self.order].to(dtype)
+        weight = torch.cat((given, loops))[self.order].to(dtype)
+        return weight if self.counts is None else weight * self.counts.to(dtype)
 
     def symmetric(self, weight: Tensor, totals: Tensor | None = None) -> Tensor:
         """Kipf and Welling's weights: each edge's divided by the root of both its ends' totals.
@@ -194,7 +204,11 @@ def _check(edge_index: Tensor, num_sources: int, num_targets: int) -> None:
     for name, ids, count in zip(
         ("sources", "targets"), edge_index, (num_sources, num_targets), strict=True
     ):
-        if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < count:
+        if ids.device.type == "cuda":
+            # The processor does not wait: the device stops at a wrong id, as at a wrong index.
+            message = f"Expected the {name} in `edge_index` to be ids in 0..{count - 1}."
+            torch._assert_async(((ids >= 0) & (ids < count)).all(), message)
+        elif ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < count:
             column = int(((ids < 0) | (ids >= count)).nonzero()[0])
             hint = " Are the ids 1-based?" if int(ids.max()) == count and int(ids.min()) > 0 else ""
             raise GraphError(
@@ -206,24 +220,34 @@ def _check(edge_index: Tensor, num_sources: int, num_targets: int) -> None:
 def _build(
     edge_index: Tensor, num_sources: int, num_targets: int, add_self_loops: bool
 ) -> Neighbourhoods:
+    if edge_index.device.type != "cpu":
+        return _build_on_device(edge_index, num_sources, num_targets, add_self_loops)
     source, target = edge_index.detach().long()
     if add_self_loops:
-        missing = torch.ones(min(num_sources, num_targets), dtype=torch.bool, device=source.device)
+        missing = torch.ones(min(num_sources, num_targets), dtype=torch.bool)
         missing[source.masked_select(source == target)] = False
         loops = missing.nonzero()[:, 0]
         source, target = torch.cat((source, loops)), torch.cat((target, loops))
-    if source.device.type == "cpu":
-        _, sorted_source, order = map(
-            torch.from_numpy,
-            sort_edges(target.contiguous().numpy(), source.contiguous().numpy(), num_targets),
-        )
-        target = target[order]
-    else:
-        target, order = target.sort(stable=True)
-        sorted_source = source[order]
-    return Neighbourhoods(
-        sorted_source, target, order, num_sources, num_targets, edge_index.shape[1]
+    _, sorted_source, order = map(
+        torch.from_numpy,
+        sort_edges(target.contiguous().numpy(), source.contiguous().numpy(), num_targets),
     )
+    return Neighbourhoods(
+        sorted_source, target[order], order, num_sources, num_targets, edge_index.shape[1]
+    )
+
+
+def _build_on_device(
+    edge_index: Tensor, num_sources: int, num_targets: int, add_self_loops: bool
+) -> Neighbourhoods:
+    """The same without waiting for the device, so no size depends on the edges.
+
+    Every node gets a self-loop; it counts as nothing where the edges have one already.
+    """
+    plain = _unsorted(edge_index.detach(), num_sources, num_targets, add_self_loops)
+    target, order = plain.target.sort(stable=True)
+    counts = plain.counts[order] if add_self_loops and plain.counts is not None else None
+    return replace(plain, source=plain.source[order], target=target, order=order, counts=counts)
 
 
 def _unsorted(

@@ -7,6 +7,7 @@ has a list of nodes on either side, which ``MOST_REACHED`` bounds.
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
+# mypy: disable-error-code="import-not-found, import-untyped"
 
 from __future__ import annotations
 
@@ -18,6 +19,7 @@ import triton.language as tl
 from torch import Tensor
 
 from hgcn.kernels import rows as host_rows
+from hgcn.kernels.numba_cpu.counts_of_pairs import MOST_PATHS, MOST_REACHED, MOST_SHARED
 from hgcn.kernels.triton_gpu.rows import by_target
 from hgcn.kernels.triton_gpu.sums import sum_over_rows
 from hgcn.kernels.triton_gpu.tiles import TILE, whole
@@ -26,12 +28,6 @@ if TYPE_CHECKING:
     from hgcn.kernels.csr import Neighbourhoods
 
 FARTHEST = tl.constexpr(host_rows.FARTHEST)
-MOST_SHARED = 2048
-"""Neighbours of the node with fewer of them that are looked at one by one."""
-MOST_PATHS = 2048
-"""Ways of two steps, from the node with fewer neighbours, that are looked at one by one."""
-MOST_REACHED = 512
-"""Edges that the search for the distance of two nodes may look at."""
 SEARCHES = 4096
 """Programs that search for distances at a time, each with its own two lists of nodes."""
 

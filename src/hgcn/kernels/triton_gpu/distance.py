@@ -5,6 +5,7 @@ distance is ``D/sqrt(c)``, where ``H = sinh²(D/2)``. See ``docs/kernels.md``, s
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
+# mypy: disable-error-code="import-not-found, import-untyped"
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class LocalSum(torch.autograd.Function):
         grad_target, grad_step = torch.empty_like(target), torch.empty_like(target)
         grad_weight = torch.empty_like(weight, memory_format=torch.contiguous_format)
         by_edge = weight.new_empty(len(weight), EDGE_COLUMNS)
-        moment, column_moment = doubles(target, count), doubles(source, columns.count)
+        moment, column_moment = doubles(target, count), doubles(source, columns.size)
         turn, numbers = target.new_empty(rows.segments, d), target.new_empty(rows.segments, 2)
         if count:
             steps_backward[programs(count)](
@@ -88,14 +88,14 @@ class LocalSum(torch.autograd.Function):
             )  # fmt: skip
         turn, numbers = source.new_empty(columns.segments, d), source.new_empty(columns.segments, 1)
         grad_source = grad_target if same else torch.empty_like(source)
-        if columns.count:
+        if columns.size:
             columns_backward[columns.segments,](
                 points[0], grad_step, by_edge, columns.other, columns.edge, turn, numbers,
                 *columns.layout, d, SEGMENT=SEGMENT, **options,
             )  # fmt: skip
-            sources_backward[programs(columns.count)](
+            sources_backward[programs(columns.size)](
                 source, c, zeros, fold(turn, columns), fold(numbers, columns), grad_source,
-                column_moment, columns.count, d, SAME=same, **options,
+                column_moment, columns.size, d, SAME=same, **options,
             )  # fmt: skip
         grad_c = curvature_gradient(torch.cat((moment, column_moment)), c)
         return grad_target, None if same else grad_source, grad_weight, grad_c, None

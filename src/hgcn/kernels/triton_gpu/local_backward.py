@@ -6,6 +6,7 @@ derived in ``docs/kernels.md``, section 4, with the names of this file.
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
+# mypy: disable-error-code="import-not-found, import-untyped"
 
 from __future__ import annotations
 

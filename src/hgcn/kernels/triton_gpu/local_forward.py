@@ -6,6 +6,7 @@ section 4. The numbers of edges have the type of the tensors: none is beyond e^8
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
+# mypy: disable-error-code="import-not-found, import-untyped"
 
 from __future__ import annotations
 

@@ -6,6 +6,7 @@ hyperbolic functions are made.
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
+# mypy: disable-error-code="import-not-found, import-untyped"
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ segments of a row to its first, in order. So no sum depends on which program is 
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
+# mypy: disable-error-code="import-not-found, import-untyped"
 
 from __future__ import annotations
 
@@ -48,19 +49,19 @@ class DeviceRows(NamedTuple):
     owner: Tensor
 
     @property
-    def count(self) -> int:
+    def size(self) -> int:
         """Number of rows."""
         return len(self.start) - 1
 
     @property
     def segments(self) -> int:
         """Number of programs, each with a row of its own for its sum."""
-        return self.count + len(self.owner)
+        return self.size + len(self.owner)
 
     @property
     def layout(self) -> tuple[Tensor, Tensor, Tensor, int]:
         """What :func:`segment_of` takes."""
-        return self.start, self.further, self.owner, self.count
+        return self.start, self.further, self.owner, self.size
 
 
 def rows_of(key: Tensor, other: Tensor, edge: Tensor, count: int) -> DeviceRows:
@@ -142,9 +143,9 @@ def _fold(x, further, rows, d, TILE: tl.constexpr, D: tl.constexpr):
 
 def fold(x: Tensor, rows: DeviceRows) -> Tensor:
     """Sums of rows ``[n, d]`` from those of segments ``[segments, d]``, in the same memory."""
-    if len(rows.owner) and rows.count:
+    if len(rows.owner) and rows.size:
         width = x.shape[1]
         options = tile(min(width, 64))
-        grid = (*programs(rows.count), (width + options["D"] - 1) // options["D"])
-        _fold[grid](x, rows.further, rows.count, width, **options)
-    return x[: rows.count]
+        grid = (*programs(rows.size), (width + options["D"] - 1) // options["D"])
+        _fold[grid](x, rows.further, rows.size, width, **options)
+    return x[: rows.size]

@@ -6,6 +6,7 @@ largest score and the sum of a long row are put together from those of its segme
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
+# mypy: disable-error-code="import-not-found, import-untyped"
 
 from __future__ import annotations
 
@@ -198,7 +199,7 @@ class Attention(torch.autograd.Function):
                 *ends, whole(bias), whole(vector), rows.other, share, top, *rows.layout,
                 *sizes, SLOPE=slope, **options,
             )  # fmt: skip
-            _top_of_rows[programs(rows.count)](top, rows.further, rows.count, heads, **tile(heads))
+            _top_of_rows[programs(rows.size)](top, rows.further, rows.size, heads, **tile(heads))
             _exponentials[grid](share, whole(prior), top, total, *rows.layout, **options)
             summed = fold(total, rows)
             # Where all priors of a row are zero, so are the shares.

@@ -1,6 +1,7 @@
 """Weighted sums over neighbourhoods, forward and backward (``docs/kernels.md``, section 9)."""
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
+# mypy: disable-error-code="import-not-found, import-untyped"
 
 from __future__ import annotations
 

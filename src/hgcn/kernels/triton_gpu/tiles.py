@@ -6,6 +6,7 @@ thread has the numbers of one row (:func:`spread`).
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
+# mypy: disable-error-code="import-not-found, import-untyped"
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ Vectors have the type of the tensors; numbers are in float64, because products s
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
+# mypy: disable-error-code="import-not-found, import-untyped"
 
 from __future__ import annotations
 
