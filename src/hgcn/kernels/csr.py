@@ -46,13 +46,8 @@ class Neighbourhoods:
     def degree(self) -> Tensor:
         """Number of edges that end at each target."""
         with torch.inference_mode(False):
-            if self.target.device.type != "cpu":  # where counting would wait for the device
-                nodes = torch.arange(self.num_targets + 1, device=self.target.device)
-                start = torch.searchsorted(self.target, nodes.to(self.target.dtype))
-                if self.counts is None:
-                    return start.diff()
-                counted = torch.cat((start.new_zeros(1), self.counts.cumsum(0)))
-                return counted[start].diff()
+            if self.target.device.type != "cpu":
+                return _degree_on_device(self.target, self.counts, self.num_targets)
             return torch.bincount(self.target, minlength=self.num_targets)
 
     def shares(self, dtype: torch.dtype) -> Tensor:
@@ -248,6 +243,15 @@ def _build_on_device(
     target, order = plain.target.sort(stable=True)
     counts = plain.counts[order] if add_self_loops and plain.counts is not None else None
     return replace(plain, source=plain.source[order], target=target, order=order, counts=counts)
+
+
+def _degree_on_device(target: Tensor, counts: Tensor | None, num_targets: int) -> Tensor:
+    """Numbers of edges by their sorted targets; to count them, the device would be waited for."""
+    nodes = torch.arange(num_targets + 1, device=target.device, dtype=target.dtype)
+    start = torch.searchsorted(target, nodes)
+    if counts is None:
+        return start.diff()
+    return torch.cat((counts.new_zeros(1), counts.cumsum(0)))[start].diff()
 
 
 def _unsorted(

@@ -1,8 +1,9 @@
 """Translation of a tile of points, forward and backward: ``log_o exp_x P_{o->x} t``.
 
-With ``u = v/|v|`` a step is ``t = par u + across``. In units of the curvature radius the result is
-``asinh(|z|)/|z| z`` with ``z = along u + sigma across`` and ``sigma = sinh(tau)/tau``. The formulas
-are derived in ``docs/kernels.md``, section 5, with the names of this file.
+In units of the curvature radius the result is ``asinh(|z|)/|z| z`` with ``z = along u + sigma X``
+and ``sigma = sinh(tau)/tau``. The formulas are derived in ``docs/kernels.md``, section 5, with the
+names of this file. Only ``across`` is that of a step of length one here, so that no square is too
+large for float32: ``X`` is ``tau across``.
 
 Vectors have the type of the tensors; numbers are in float64, because products such as
 ``cosh(rho) sinh(tau)`` reach e^84, and their squares have no place in float32.
@@ -30,20 +31,21 @@ from hgcn.kernels.triton_gpu.tiles import spread
 
 @triton.jit
 def _decompose_step(u, t):
-    """The component of the step across u; the products t t, t u, across across and across u.
+    """The direction of the step, in its component across u, and numbers of it.
 
-    The last is the leak, a rounding error that counts far out. It is taken away from ``across`` at
-    each use.
+    These are the product with u, the products of ``across`` with itself and with u, and what
+    :func:`directions` has for the length of t. The product with u is the leak, a rounding error
+    that counts far out. It is taken away from ``across`` at each use.
     """
-    par = tl.sum(t * u, 1)
-    across = t - par[:, None] * u
-    return across, dot(t, t), par.to(tl.float64), dot(across, across), dot(across, u)
+    forward, largest, square = directions(t)
+    par = tl.sum(forward * u, 1)
+    across = forward - par[:, None] * u
+    return across, par.to(tl.float64), dot(across, across), dot(across, u), largest, square
 
 
 @triton.jit
-def _of_step(t_t):
-    """Length of a step, tau, its slope, shrink; p, f, cosh(tau) and sinh(tau)/tau."""
-    length = tl.sqrt(t_t)
+def _of_step(length):
+    """Of a step, tau, its slope, shrink; p, f, cosh(tau) and sinh(tau)/tau."""
     tau, slope = saturate(length)
     shrink = tl.where(length > 0.0, tau / tl.where(length > 0.0, length, 1.0), 1.0)
     p = expm1(0.5 * tau)
@@ -51,24 +53,24 @@ def _of_step(t_t):
     half = p * (1.0 + f)  # 2 sinh(tau/2)
     sigma = 0.5 * half * (1.0 + p + f) / tl.where(tau > 0.0, tau, 1.0)
     sigma = tl.where(tau > 0.0, sigma, 1.0)
-    return length, tau, slope, shrink, p, f, 1.0 + 0.5 * half * half, sigma
+    return tau, slope, shrink, p, f, 1.0 + 0.5 * half * half, sigma
 
 
 @triton.jit
 def translate_tile(v, t, root, zeros):
     """Points translate(v, t/root)."""
     u, largest, squared = directions(v)
-    across, t_t, t_u, across_across, leak = _decompose_step(u, t)
+    across, cosine, sine_2, leak, largest_t, squared_t = _decompose_step(u, t)
     # All sums are before the first of these, see tiles.spread.
-    t_t, t_u, leak = spread(t_t, zeros), spread(t_u, zeros), spread(leak, zeros)
-    across_across = spread(across_across, zeros)
+    cosine, sine_2, leak = spread(cosine, zeros), spread(sine_2, zeros), spread(leak, zeros)
     _, _, _, p = radial_of(length_of(largest, squared, zeros), root)
     f, sinh_rho = decay_and_sinh(p)
     half = p * (1.0 + f)  # 2 sinh(rho/2)
     cosh_rho = 1.0 + 0.5 * half * half
-    _, tau, _, shrink, p_t, f_t, cosh_tau, sigma = _of_step(t_t)
-    par = shrink * t_u
-    square = shrink * shrink * across_across
+    length = length_of(largest_t, squared_t, zeros)
+    tau, _, _, p_t, f_t, cosh_tau, sigma = _of_step(length)
+    par = tau * cosine
+    square = tau * tau * sine_2
     # Inwards, where the two terms of the other form cancel.
     sinh_gap = 0.5 * (p - p_t) * (f + f_t) * ((1.0 + p) * f_t + (1.0 + p_t) * f)
     inward = par < 0.0
@@ -77,7 +79,7 @@ def translate_tile(v, t, root, zeros):
     along = tl.where(inward, sinh_gap + cosh_rho * sigma * k_in, along)
     factor, _ = asinhc(tl.sqrt(along * along + sigma * sigma * square))
     factor = factor / root
-    of_across = sigma * shrink * factor
+    of_across = sigma * tau * factor
     of_u = along * factor - of_across * leak
     return of_u.to(u.dtype)[:, None] * u + of_across.to(u.dtype)[:, None] * across
 
@@ -90,11 +92,11 @@ def translate_tile_backward(v, t, root, grad, zeros):
         Both gradients, and v times its gradient minus the output times its own.
     """
     u, largest, squared = directions(v)
-    across, t_t, t_u, across_across, leak = _decompose_step(u, t)
+    across, cosine, sine_2, leak, largest_t, squared_t = _decompose_step(u, t)
     grad_dot_u, grad_dot_across = dot(grad, u), dot(grad, across)
     # All sums are before the first of these, see tiles.spread.
-    t_t, t_u, leak = spread(t_t, zeros), spread(t_u, zeros), spread(leak, zeros)
-    across_across, grad_dot_u = spread(across_across, zeros), spread(grad_dot_u, zeros)
+    cosine, sine_2, leak = spread(cosine, zeros), spread(sine_2, zeros), spread(leak, zeros)
+    grad_dot_u = spread(grad_dot_u, zeros)
     grad_dot_across = spread(grad_dot_across, zeros) - leak * grad_dot_u
     rho, slope, ratio, p = radial_of(length_of(largest, squared, zeros), root)
     f, sinh_rho = decay_and_sinh(p)
@@ -102,9 +104,10 @@ def translate_tile_backward(v, t, root, grad, zeros):
     half = p * (1.0 + f)  # 2 sinh(rho/2)
     cosh_rho = 1.0 + 0.5 * half * half
     tilt = half / (1.0 + p + f) * sinhc_rho  # (cosh(rho) - 1)/rho
-    length, tau, slope_t, shrink, p_t, f_t, cosh_tau, sigma = _of_step(t_t)
-    par = shrink * t_u
-    square = shrink * shrink * across_across
+    length = length_of(largest_t, squared_t, zeros)
+    tau, slope_t, shrink, p_t, f_t, cosh_tau, sigma = _of_step(length)
+    par = tau * cosine
+    square = tau * tau * sine_2
     q = tau * tau
     near = (1.0 + q / 10.0 * (1.0 + q / 28.0 * (1.0 + q / 54.0))) / 3.0
     large = tau > 0.05
@@ -136,7 +139,7 @@ def translate_tile_backward(v, t, root, grad, zeros):
     # The gradient by z: value grad + towards z, in its products with u and across.
     value, decay = asinhc(tl.sqrt(along * along + sigma * sigma * square))
     grad_u = grad_dot_u / root
-    grad_across = shrink * grad_dot_across / root
+    grad_across = tau * grad_dot_across / root
     towards = decay * (along * grad_u + sigma * grad_across)
     z_u = value * grad_u + tl.where(rho > 0.0, towards * along, 0.0)
     z_across = value * grad_across + towards * sigma * square
@@ -145,7 +148,7 @@ def translate_tile_backward(v, t, root, grad, zeros):
     by_rho = slope * z_u * along_rho
     moment = by_rho * rho / ratio - value * (along * grad_u + sigma * grad_across)
     v_of_grad = ratio * turn * value
-    v_of_across = root * ratio * shrink * sigma * (turn * towards + tilt * z_u)
+    v_of_across = root * ratio * tau * sigma * (turn * towards + tilt * z_u)
     v_of_u = root * (by_rho - ratio * turn * value * grad_u) - v_of_across * leak
 
     # By the saturated t, and from there to t: shrink of it, and what is along t by the slope.
@@ -156,7 +159,7 @@ def translate_tile_backward(v, t, root, grad, zeros):
     beyond = length > MAX_RADIUS
     by_t = tl.where(beyond, by_t * (slope_t - shrink) / tl.where(beyond, q, 1.0), 0.0)
     t_of_grad = shrink * by_grad / root
-    t_of_across = shrink * (shrink * by_across + by_t)
+    t_of_across = tau * (shrink * by_across + by_t)
     t_of_u = shrink * by_u + by_t * par - t_of_across * leak
 
     real = u.dtype
