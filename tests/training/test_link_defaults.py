@@ -6,6 +6,7 @@ import torch
 from hgcn.config import Config
 from hgcn.data import Graph
 from hgcn.data.sparse import csr_matrix
+from hgcn.training import link_defaults as link_defaults_of
 from hgcn.training.link_defaults import ENOUGH, link_defaults
 from hgcn.training.problem import choose
 
@@ -48,3 +49,18 @@ def test_trees_with_features_hide_more():
 
 def test_without_the_term_nothing_of_this_holds():
     assert link_defaults(ring(50), Config(task="link", structure=False)) == {}
+
+
+def test_a_large_graph_is_trained_in_mini_batches(monkeypatch, caplog):
+    monkeypatch.setattr(link_defaults_of, "LARGE", 2000)
+    large = choose(ring(200_000, chords=2), LINK)
+    assert (large.batch_size, large.patience) == (1024, 20)
+    assert large.hidden_share == pytest.approx(16 * 1024 / 600_000)
+    assert "Training in mini-batches: --batch-size 1024; 0 is a full batch" in caplog.text
+    assert choose(ring(500, chords=2), LINK).batch_size == 0
+
+
+@pytest.mark.parametrize("settings", [{"batch_size": 0}, {"model": "euc"}])
+def test_full_batches_are_kept_where_they_are_asked_for_or_needed(monkeypatch, settings):
+    monkeypatch.setattr(link_defaults_of, "LARGE", 100)
+    assert choose(ring(500), LINK.replace(**settings)).batch_size == 0

@@ -49,8 +49,8 @@ def local_sum(
 
     Args:
         target: points v_i, shape ``[num_targets, d]``.
-        source: points v_j, shape ``[num_sources, d]``. The same tensor as ``target`` says that
-            targets and sources are one set of nodes.
+        source: points v_j, shape ``[num_sources, d]``. If ``target`` is the same tensor,
+            or ``source[:n]``, target i is source i, and edges from a node to itself are left out.
         weight: one number for each edge, shape ``[E]``.
         c: scalar; the space has sectional curvature ``-c``.
         graph: the edges.
