@@ -35,11 +35,7 @@ def _logits(trained: Trained, graph: Graph) -> Iterator[Tensor]:
     z = embedding_layers(trained, graph)[-1]
     for rows in row_blocks(graph.num_nodes):
         with fixed_order(graph.size):
-<<<<<<< HEAD
-            block = z[rows].to(trained.device)
-            yield trained.calibration.classes(trained.predictor.classes(block)).cpu()
-=======
-            yield trained.predictor.classes(z[rows].to(trained.config.device)).cpu()
+            yield trained.predictor.classes(z[rows].to(trained.device)).cpu()
 
 
 def _smoothed(trained: Trained, graph: Graph) -> Iterator[Tensor]:
@@ -49,7 +45,6 @@ def _smoothed(trained: Trained, graph: Graph) -> Iterator[Tensor]:
         given = logits, graph.edge_index, graph.edge_weight, known
         logits = smoothed(*given, share=trained.config.smooth)
     return (logits[rows] for rows in row_blocks(graph.num_nodes))
->>>>>>> main
 
 
 def class_table(trained: Trained, graph: Graph) -> pl.DataFrame:
