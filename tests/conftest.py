@@ -15,6 +15,9 @@ settings.register_profile("hgcn-ci", settings.get_profile("hgcn"), derandomize=T
 settings.load_profile("hgcn-ci" if os.environ.get("CI") else "hgcn")
 
 
+# Triton decides at its import, by whichever test that is, whether it interprets its kernels.
+os.environ["TRITON_INTERPRET"] = "1"
+
 # Tests that were started in the background ignore Ctrl-C, and so would the processes they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -265,3 +265,13 @@ def test_shallow_models_refuse_other_graphs(model):
 def test_a_run_for_links_has_no_classes():
     with pytest.raises(ConfigError, match="trained for classes"):
         quick_run().predict_nodes()
+
+
+def test_a_network_is_applied_where_it_is():
+    """After `run.predictor.to(device)` the settings still name the device of training."""
+    run = quick_run()
+    expected = run.predict_links([[0, 1], [2, 3]])
+    object.__setattr__(run, "config", run.config.replace(device="cuda"))
+    run._kept.pop("layers", None)
+    assert run.device == torch.device("cpu")
+    torch.testing.assert_close(run.predict_links([[0, 1], [2, 3]]), expected)

@@ -5,7 +5,7 @@ from torch import Tensor
 
 from hgcn import kernels
 
-NODES, EDGES, D = 40, 250, 5
+NODES, EDGES, D = 40, 250, 5  # fewer where a backend is slow
 
 
 def graph(*, loops: bool = True, seed: int = 0) -> kernels.Neighbourhoods:

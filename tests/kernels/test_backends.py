@@ -3,9 +3,10 @@
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 
+import kernel_inputs
 import pytest
 import torch
-from kernel_inputs import NODES, D, graph, points, shares
+from kernel_inputs import D, graph, points, shares
 from torch import Tensor
 
 from hgcn import geometry, kernels
@@ -13,8 +14,12 @@ from hgcn.kernels import backends
 
 
 @pytest.fixture(autouse=True, params=list(backends.BACKENDS))
-def backend(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Every test of this file runs on every backend."""
+def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """Every test of this file runs on every backend, that of GPUs by Triton's interpreter."""
+    if request.param == "triton":
+        pytest.importorskip("triton", reason="needs Triton, of the extra gpu")
+        monkeypatch.setattr(kernel_inputs, "NODES", 12)
+        monkeypatch.setattr(kernel_inputs, "EDGES", 24)
     with backends.using(request.param):
         yield request.param
 
@@ -64,7 +69,7 @@ def test_translate(scale: float) -> None:
         compare(kernels.translate, inputs, 1e-7)
 
 
-@pytest.mark.parametrize("rows", [1, 129, 2500])
+@pytest.mark.parametrize("rows", [1, 2500, 129])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 def test_translate_in_blocks_and_parts(rows: int, dtype: torch.dtype) -> None:
     v, c = torch.randn(rows, D, dtype=dtype), torch.tensor(0.7, dtype=dtype)
@@ -72,8 +77,10 @@ def test_translate_in_blocks_and_parts(rows: int, dtype: torch.dtype) -> None:
         compare(kernels.translate, [v, bias, c], 1e-9 if dtype == torch.float64 else 1e-4)
 
 
-def test_ends_of_pairs() -> None:
-    z, pairs = points(1.0), torch.randint(NODES, (2, 90))
+def test_ends_of_pairs(backend: str) -> None:
+    if backend == "triton":
+        pytest.skip("torch does this on GPUs")
+    z, pairs = points(1.0), torch.randint(kernel_inputs.NODES, (2, 90))
     pairs[:, 1] = pairs[:, 0]
     compare(lambda z: torch.cat(kernels.ends(z, pairs), dim=-1), [z], 1e-12)
     i, j = kernels.ends(z, pairs[:, :0])
@@ -81,13 +88,13 @@ def test_ends_of_pairs() -> None:
 
 
 @pytest.mark.parametrize("scale", [1e-6, 0.05, 1.0, 10.0, 50.0])
-def test_squared_distance(scale: float) -> None:
+def test_squared_distance(scale: float, backend: str) -> None:
     v = points(scale)
     w = points(scale).roll(1, 0)
     w[0], w[1], w[3] = v[0], -v[1], 0
     inputs = [v, w, torch.tensor(0.7, dtype=torch.float64)]
     compare(kernels.squared_distance, inputs, 1e-9)
-    if scale <= 1:
+    if scale <= 1 and backend != "triton":
         assert torch.autograd.gradcheck(
             kernels.squared_distance, [x.requires_grad_() for x in inputs], atol=1e-6, rtol=1e-4
         )
@@ -101,7 +108,7 @@ def test_weighted_sum() -> None:
 @pytest.mark.parametrize("heads", [1, 3])
 def test_attention(heads: int) -> None:
     g = graph()
-    left, right = torch.randn(2, NODES, heads * 4, dtype=torch.float64)
+    left, right = torch.randn(2, kernel_inputs.NODES, heads * 4, dtype=torch.float64)
     bias, vector = torch.randn(heads * 4).double(), torch.randn(heads, 4).double()
     prior = torch.rand(len(g.source), dtype=torch.float64) + 0.1
     rest = [bias, vector, prior]
@@ -117,20 +124,26 @@ def test_attention(heads: int) -> None:
     compare(attend_both, [both, *rest], 1e-11)
     share = attend(left, right, *rest)
     torch.testing.assert_close(attend_both(both, *rest), share, rtol=0, atol=0)
-    total = share.new_zeros(NODES, heads).index_add(0, g.target, share)
+    total = share.new_zeros(kernel_inputs.NODES, heads).index_add(0, g.target, share)
     torch.testing.assert_close(total, torch.ones_like(total))
 
 
 def test_attention_survives_huge_scores_and_zero_priors() -> None:
     g = graph(loops=False)
-    both, bias, vector = 1e4 * torch.randn(NODES, 8), torch.randn(4), torch.randn(1, 4)
+    both, bias, vector = (
+        1e4 * torch.randn(kernel_inputs.NODES, 8),
+        torch.randn(4),
+        torch.randn(1, 4),
+    )
     prior = torch.zeros(len(g.source))
     for p in (prior, prior + 1):
         share = kernels.attention(both, None, bias, vector, p, g, negative_slope=0.2)
         assert share.isfinite().all()
 
 
-@pytest.mark.parametrize(("rows", "columns", "share"), [(20, 30, 0.1), (5000, 9, 0.5)])
+@pytest.mark.parametrize(
+    ("rows", "columns", "share"), [(20, 30, 0.1), (5000, 9, 0.5), (8, 70, 0.2)]
+)
 @pytest.mark.filterwarnings("ignore:Sparse CSR tensor support is in beta")
 def test_sparse_product(rows: int, columns: int, share: float) -> None:
     """Both ways to the gradient: by columns, and where these are few, by parts of the rows."""
@@ -181,7 +194,7 @@ def test_rows_longer_than_a_block() -> None:
 @pytest.mark.parametrize("dimensions", [1, 16, 33])
 def test_any_number_of_dimensions(dimensions: int) -> None:
     g = graph()
-    v, c = torch.randn(NODES, dimensions).double(), torch.tensor(0.7).double()
+    v, c = torch.randn(kernel_inputs.NODES, dimensions).double(), torch.tensor(0.7).double()
     compare(lambda v, w, c: kernels.local_sum(v, v, w, c, g), [v, shares(g), c], 1e-9)
     compare(kernels.translate, [v, torch.randn(dimensions).double(), c], 1e-9)
     compare(kernels.squared_distance, [v, v.roll(1, 0), c], 1e-9)

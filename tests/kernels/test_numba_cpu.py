@@ -158,9 +158,10 @@ def test_backends_are_asked_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
         kernels.translate(v, v, c)
     monkeypatch.delattr(numba_cpu, "translate")
     with (
-        pytest.raises(ValueError, match="backends numba, torch, got 'nmba'"),
+        pytest.raises(ValueError, match="backends numba, triton, torch, got 'nmba'"),
         backends.using("nmba"),
     ):
         pass
     assert kernels.translate(v[0], v[1], c).shape == v[0].shape
-    assert backends.backends_of("cuda") == [backends.BACKENDS["torch"].module]
+    of_gpus = [backends.BACKENDS[name].module for name in ("triton", "torch")]
+    assert backends.backends_of("cuda") == of_gpus

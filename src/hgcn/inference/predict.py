@@ -35,7 +35,7 @@ def _logits(trained: Trained, graph: Graph) -> Iterator[Tensor]:
     z = embedding_layers(trained, graph)[-1]
     for rows in row_blocks(graph.num_nodes):
         with fixed_order(graph.size):
-            yield trained.predictor.classes(z[rows].to(trained.config.device)).cpu()
+            yield trained.predictor.classes(z[rows].to(trained.device)).cpu()
 
 
 def _smoothed(trained: Trained, graph: Graph) -> Iterator[Tensor]:
@@ -87,7 +87,7 @@ def link_probabilities(trained: Trained, pairs: Any, graph: Graph) -> Tensor:
             f"Expected nodes in 0..{graph.num_nodes - 1}, got {pairs[:, wrong[0, 0]].tolist()} "
             f"as pair {int(wrong[0])}."
         )
-    z = embedding_layers(trained, graph)[-1].to(trained.config.device)
+    z = embedding_layers(trained, graph)[-1].to(trained.device)
     with fixed_order(graph.size):
         weight = None if graph.edge_weight is None else graph.edge_weight.to(z.device)
         pairs, edges = pairs.to(z.device), graph.edge_index.to(z.device)

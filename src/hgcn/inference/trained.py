@@ -5,6 +5,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -53,6 +54,11 @@ class Trained:
         kept = {k: value for k, value in self._kept.items() if k not in ("layers", "warned")}
         return {**self.__dict__, "_kept": kept}
 
+    @property
+    def device(self) -> torch.device:
+        """Where the network is, and so where it is applied, whatever the settings of training."""
+        return next(chain(self.predictor.parameters(), self.predictor.buffers())).device
+
     def known(self, graph: Graph) -> Known | None:
         """The nodes of a graph whose classes it was trained on, and these; None on other graphs."""
         return None
@@ -73,7 +79,7 @@ def embedding_layers(trained: Trained, graph: Graph) -> list[Tensor]:
     be changed in place. They are made anew when a weight or the graph has changed.
     """
     config, predictor = trained.config, trained.predictor.eval()
-    device, dtype = config.device, getattr(torch, config.dtype)
+    device, dtype = trained.device, getattr(torch, config.dtype)
     # In mini-batches only these are on the device.
     home = "cpu" if config.batch_size else device
     x = trained.features(graph).to(device=home, dtype=dtype)
@@ -85,7 +91,7 @@ def embedding_layers(trained: Trained, graph: Graph) -> list[Tensor]:
     with fixed_order(graph.size):
         if config.batch_size:
             rows = Adjacency.of(graph.edge_index, weight, graph.num_nodes)
-            made = each_layer(predictor.encoder, x, rows, torch.device(device), dtype)
+            made = each_layer(predictor.encoder, x, rows, device, dtype)
             layers = [x, *made]
         else:
             if weight is not None:

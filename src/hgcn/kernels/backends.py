@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
-from hgcn.kernels import numba_cpu, torch_twin
+from hgcn.kernels import numba_cpu, torch_twin, triton_gpu
 
 
 class Backend(NamedTuple):
@@ -27,6 +27,7 @@ class Backend(NamedTuple):
 
 BACKENDS = {
     "numba": Backend(numba_cpu, ("cpu",)),
+    "triton": Backend(triton_gpu, ("cuda", "cpu")),  # on the CPU only if it interprets
     "torch": Backend(torch_twin, None),
 }
 """Backends by name, in the order in which they are asked."""
@@ -65,8 +66,30 @@ def backends_of(device: str) -> list[ModuleType]:
     return [b.module for b in table if b.devices is None or device in b.devices]
 
 
+HALF = (torch.float16, torch.bfloat16)
+
+
+def _single(x: Any) -> Any:
+    return x.float() if isinstance(x, Tensor) and x.dtype in HALF else x
+
+
+def _as(dtype: torch.dtype, result: Any) -> Any:
+    if isinstance(result, tuple):
+        return tuple(_as(dtype, x) for x in result)
+    return result.to(dtype) if dtype in HALF else result
+
+
 def call(operation: str, like: Tensor, *arguments: Any, **options: Any) -> Any:
-    """Run an operation on the first backend that has it for the device of the tensor ``like``."""
+    """Run an operation on the first backend that has it for the device of the tensor ``like``.
+
+    Tensors of half precision, as ``torch.autocast`` makes them, are computed with in float32, and
+    the result has the precision of ``like`` again.
+    """
+    given = [_single(x) for x in arguments]
+    if any(x is not y for x, y in zip(given, arguments, strict=True)):
+        if len(arguments) > 1 and arguments[0] is arguments[1]:
+            given[1] = given[0]  # which says that targets and sources are one set of nodes
+        return _as(like.dtype, call(operation, _single(like), *given, **options))
     for module in backends_of(like.device.type):
         function = getattr(module, operation, None)
         if function is not None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -14,6 +15,8 @@ from hgcn.errors import GraphError
 from hgcn.kernels import backends
 from hgcn.kernels.kept import keep_with, kept_with
 from hgcn.kernels.rows import Ints, Rows, divided_rows, sort_edges, sorted_rows
+
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -26,7 +29,8 @@ class Neighbourhoods:
         num_sources, num_targets: numbers of nodes.
         num_given: number of edges of the list given.
         counts: 1 for an edge that is there and 0 for one that only fills a place; None if all are
-            there. Within ``torch.compile`` the number of edges must not depend on which there are.
+            there. Within ``torch.compile``, and on a GPU, which the processor does not wait for,
+            the number of edges must not depend on which there are.
     """
 
     source: Tensor
@@ -36,29 +40,34 @@ class Neighbourhoods:
     num_targets: int
     num_given: int
     counts: Tensor | None = None
-    _kept: dict[tuple[str, torch.dtype], Tensor] = field(default_factory=dict, repr=False)
+    _kept: dict[Any, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
     def degree(self) -> Tensor:
         """Number of edges that end at each target."""
         with torch.inference_mode(False):
+            if self.target.device.type != "cpu":
+                return _degree_on_device(self.target, self.counts, self.num_targets)
             return torch.bincount(self.target, minlength=self.num_targets)
 
     def shares(self, dtype: torch.dtype) -> Tensor:
         """The weights of a plain mean: for each edge one over the degree of its target."""
-        if self.counts is not None:
+        if self.counts is not None and torch.compiler.is_compiling():
             ones = self.ones(dtype)
             total = ones.new_zeros(self.num_targets).index_add(0, self.target, ones)
             return ones / total.clamp_min(1)[self.target]
-        return self._keep(
-            ("shares", dtype), lambda: self.degree.double().reciprocal()[self.target].to(dtype)
-        )
+
+        def make() -> Tensor:
+            share = self.degree.double().reciprocal()[self.target]
+            return (share if self.counts is None else share * self.counts).to(dtype)
+
+        return self.keep(("shares", dtype), make)
 
     def ones(self, dtype: torch.dtype) -> Tensor:
         """A weight of one for each edge."""
         if self.counts is not None:
             return self.counts.to(dtype)
-        return self._keep(("ones", dtype), lambda: torch.ones_like(self.target, dtype=dtype))
+        return self.keep(("ones", dtype), lambda: torch.ones_like(self.target, dtype=dtype))
 
     def weights(self, given: Tensor | None, dtype: torch.dtype) -> Tensor:
         """The weights of an edge list, brought to the order of the targets; ones if not given.
@@ -72,10 +81,9 @@ class Neighbourhoods:
                 f"Expected one weight for each of the {self.num_given} edges, got `edge_weight` of "
                 f"shape {list(given.shape)}."
             )
-        if self.counts is not None:  # then the edges are in the order given
-            return torch.cat((given.to(dtype), self.ones(dtype)[self.num_given :]))
         loops = given.new_ones(len(self.source) - self.num_given)
-        return torch.cat((given, loops))[self.order].to(dtype)
+        weight = torch.cat((given, loops))[self.order].to(dtype)
+        return weight if self.counts is None else weight * self.counts.to(dtype)
 
     def symmetric(self, weight: Tensor, totals: Tensor | None = None) -> Tensor:
         """Kipf and Welling's weights: each edge's divided by the root of both its ends' totals.
@@ -90,11 +98,13 @@ class Neighbourhoods:
         root = torch.where(totals > 0, totals.rsqrt(), 0.0).to(weight.dtype)
         return weight * root[self.source] * root[self.target]
 
-    def _keep(self, key: tuple[str, torch.dtype], make: Callable[[], Tensor]) -> Tensor:
+    def keep(self, key: Any, make: Callable[[], Made]) -> Made:
+        """What is made of these edges, made once; a backend may keep what it needs as well."""
         if key not in self._kept:
             with torch.inference_mode(False):
                 self._kept[key] = make()
-        return self._kept[key]
+        made: Made = self._kept[key]
+        return made
 
     @cached_property
     def by_target(self) -> Rows:
@@ -189,7 +199,11 @@ def _check(edge_index: Tensor, num_sources: int, num_targets: int) -> None:
     for name, ids, count in zip(
         ("sources", "targets"), edge_index, (num_sources, num_targets), strict=True
     ):
-        if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < count:
+        if ids.device.type == "cuda":
+            # The processor does not wait: the device stops at a wrong id, as at a wrong index.
+            message = f"Expected the {name} in `edge_index` to be ids in 0..{count - 1}."
+            torch._assert_async(((ids >= 0) & (ids < count)).all(), message)
+        elif ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < count:
             column = int(((ids < 0) | (ids >= count)).nonzero()[0])
             hint = " Are the ids 1-based?" if int(ids.max()) == count and int(ids.min()) > 0 else ""
             raise GraphError(
@@ -201,21 +215,43 @@ def _check(edge_index: Tensor, num_sources: int, num_targets: int) -> None:
 def _build(
     edge_index: Tensor, num_sources: int, num_targets: int, add_self_loops: bool
 ) -> Neighbourhoods:
+    if edge_index.device.type != "cpu":
+        return _build_on_device(edge_index, num_sources, num_targets, add_self_loops)
     most = max(num_sources, num_targets, edge_index.shape[1] + min(num_sources, num_targets))
-    source, target = edge_index.detach().to(torch.int32 if most < 2**31 else torch.int64)
+    kind = torch.int32 if most < 2**31 else torch.int64
+    source, target = edge_index.detach().to(kind).contiguous()
     if add_self_loops:
-        missing = torch.ones(min(num_sources, num_targets), dtype=torch.bool, device=source.device)
+        missing = torch.ones(min(num_sources, num_targets), dtype=torch.bool)
         missing[source.masked_select(source == target)] = False
         loops = missing.nonzero()[:, 0].to(source.dtype)
         source, target = torch.cat((source, loops)), torch.cat((target, loops))
-    if source.device.type == "cpu":
-        sorted_ends = sort_edges(target.numpy(), source.numpy(), num_targets)
-        _, source, order = map(torch.from_numpy, sorted_ends)
-        target = target[order]
-    else:
-        target, order = target.sort(stable=True)
-        source = source[order]
-    return Neighbourhoods(source, target, order, num_sources, num_targets, edge_index.shape[1])
+    sorted_ends = sort_edges(target.numpy(), source.numpy(), num_targets)
+    _, source, order = map(torch.from_numpy, sorted_ends)
+    return Neighbourhoods(
+        source, target[order], order, num_sources, num_targets, edge_index.shape[1]
+    )
+
+
+def _build_on_device(
+    edge_index: Tensor, num_sources: int, num_targets: int, add_self_loops: bool
+) -> Neighbourhoods:
+    """The same without waiting for the device, so no size depends on the edges.
+
+    Every node gets a self-loop; it counts as nothing where the edges have one already.
+    """
+    plain = _unsorted(edge_index.detach(), num_sources, num_targets, add_self_loops)
+    target, order = plain.target.sort(stable=True)
+    counts = plain.counts[order] if add_self_loops and plain.counts is not None else None
+    return replace(plain, source=plain.source[order], target=target, order=order, counts=counts)
+
+
+def _degree_on_device(target: Tensor, counts: Tensor | None, num_targets: int) -> Tensor:
+    """Numbers of edges by their sorted targets; to count them, the device would be waited for."""
+    nodes = torch.arange(num_targets + 1, device=target.device, dtype=target.dtype)
+    start = torch.searchsorted(target, nodes)
+    if counts is None:
+        return start.diff()
+    return torch.cat((counts.new_zeros(1), counts.cumsum(0)))[start].diff()
 
 
 def _unsorted(

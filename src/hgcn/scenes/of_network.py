@@ -89,7 +89,7 @@ def attention_layers(
         layers: the embeddings of all layers, if they are known already.
     """
     layers = embedding_layers(trained, graph) if layers is None else layers
-    device, dtype = trained.config.device, layers[-1].dtype
+    device, dtype = trained.device, layers[-1].dtype
     weight = graph.edge_weight
     found = trained.predictor.eval().encoder.attention_shares(
         [layer.to(device) for layer in layers],

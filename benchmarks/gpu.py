@@ -1,0 +1,146 @@
+"""The fused operations on a GPU: time, share of the bandwidth, and plain torch beside it.
+
+    python benchmarks/gpu.py              about a minute; prints a table to paste into an issue
+    python benchmarks/gpu.py --bounds     needs no GPU: the table of bounds of docs/gpu.md
+
+The bytes of an edge are counted as if nothing but a row's own point were found in a cache, so a
+graph with locality can be faster than its bound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from hgcn import kernels
+from hgcn.kernels import backends
+
+CARDS = {  # bytes a second, by the makers' data sheets
+    "T4": 320e9, "RTX 3090": 936e9, "RTX 4090": 1008e9, "A100 40GB": 1555e9, "H100 SXM": 3350e9,
+}  # fmt: skip
+INDEX, REAL = 8, 4  # bytes of an index and of a float32
+
+
+def costs(d: int) -> dict[str, tuple[str, int, int, int, int]]:
+    """For each operation: of what, and its bytes and flops forward, and in the backward pass."""
+    row, point = REAL * d, REAL
+    return {
+        "local_sum": (
+            "edge",
+            INDEX + REAL + point + row,
+            5 * d + 60,
+            # The pass over targets, and what it leaves of an edge; the pass over sources.
+            (INDEX + REAL + point + row) + 4 * REAL + (2 * INDEX + 3 * REAL + 2 * row),
+            11 * d + 120,
+        ),
+        "weighted_sum": (
+            "edge",
+            2 * INDEX + REAL + row,
+            2 * d,
+            (2 * INDEX + REAL + row) + (2 * INDEX + REAL + row),
+            4 * d,
+        ),
+        "attention": (
+            "edge",
+            (INDEX + row + REAL) + 3 * REAL + (INDEX + 3 * REAL),
+            4 * d + 20,
+            2 * REAL + (INDEX + row + 3 * REAL) + (2 * INDEX + row + REAL),
+            5 * d + 6,
+        ),
+        "squared_distance": ("pair", 2 * row + REAL, 9 * d + 90, 4 * row + 4 * REAL, 15 * d + 160),
+        "translate": ("point", 2 * row, 12 * d + 130, 3 * row, 26 * d + 260),
+    }
+
+
+def bounds(d: int) -> None:
+    """The table of docs/gpu.md: bytes and flops, and the time that bandwidth allows."""
+    print(f"Dimension {d}, float32, indices of 64 bits; forward + backward; computed, not measured")
+    print("| operation | of an | bytes | flops |", " | ".join(f"{c} (ns)" for c in CARDS), "|")
+    print("|---|---|--:|--:|" + "--:|" * len(CARDS))
+    for name, (what, *numbers) in costs(d).items():
+        moved = numbers[0] + numbers[2]
+        times = " | ".join(f"{1e9 * moved / rate:.2f}" for rate in CARDS.values())
+        print(
+            f"| `{name}` | {what} | {numbers[0]} + {numbers[2]} | {numbers[1]} + {numbers[3]} "
+            f"| {times} |"
+        )
+
+
+def problems(n: int, degree: int, d: int) -> dict[str, tuple[Callable[[], Tensor], list, int]]:
+    """For each operation a call on random data, what to differentiate by, and of how many."""
+    generator = torch.Generator("cuda").manual_seed(0)
+    edges = torch.randint(n, (2, n * degree), device="cuda", generator=generator)
+    graph = kernels.neighbourhoods(edges, num_sources=n, num_targets=n, add_self_loops=False)
+    v = torch.randn(n, d, device="cuda", generator=generator).requires_grad_()
+    w = torch.rand(len(graph.source), device="cuda").requires_grad_()
+    c, bias = torch.ones((), device="cuda"), torch.zeros(d, device="cuda")
+    vector, prior = torch.ones(1, d, device="cuda"), torch.ones_like(w).detach()
+    count = len(graph.source)
+    return {
+        "local_sum": (lambda: kernels.local_sum(v, v, w, c, graph), [v, w], count),
+        "weighted_sum": (lambda: kernels.weighted_sum(v, w, graph), [v, w], count),
+        "attention": (
+            lambda: kernels.attention(v, v, bias, vector, prior, graph, negative_slope=0.2),
+            [v],
+            count,
+        ),
+        "squared_distance": (lambda: kernels.squared_distance(v, v.flip(0), c), [v], n),
+        "translate": (lambda: kernels.translate(v, bias, c), [v], n),
+    }
+
+
+def seconds(call: Callable[[], Tensor], by: list[Tensor], backend: str) -> float | None:
+    """The least time of five for a call and its gradient; None if it does not fit into memory."""
+    best = float("inf")
+    try:
+        with backends.using(backend):
+            for _ in range(6):  # the first compiles
+                torch.cuda.synchronize()
+                before = time.perf_counter()
+                torch.autograd.grad(call().sum(), by)
+                torch.cuda.synchronize()
+                best = min(best, time.perf_counter() - before)
+    except torch.OutOfMemoryError:
+        return None
+    return best
+
+
+def measure(n: int, degree: int, dimensions: list[int]) -> None:
+    """Print the table."""
+    import triton
+
+    card = torch.cuda.get_device_properties(0)
+    known = next((rate for name, rate in CARDS.items() if name.split()[0] in card.name), None)
+    print(f"{card.name}, torch {torch.__version__}, Triton {triton.__version__}")
+    print(f"{n:,} nodes, {n * degree:,} edges, forward + backward, best of five")
+    print("| operation | d | fused (ms) | GB/s counted | of the bandwidth | plain torch (ms) |")
+    print("|---|--:|--:|--:|--:|--:|")
+    for d in dimensions:
+        for name, (call, by, count) in problems(n, degree, d).items():
+            _, forward, _, backward, _ = costs(d)[name]
+            fused, plain = seconds(call, by, "triton"), seconds(call, by, "torch")
+            rate = count * (forward + backward) / fused if fused else 0.0
+            share = f"{rate / known:.0%}" if known else ""
+            times = [f"{1e3 * t:.2f}" if t else "no memory" for t in (fused, plain)]
+            print(f"| `{name}` | {d} | {times[0]} | {rate / 1e9:.0f} | {share} | {times[1]} |")
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--bounds", action="store_true", help="print the computed bounds only")
+    parser.add_argument("--nodes", type=int, default=200_000)
+    parser.add_argument("--degree", type=int, default=20)
+    parser.add_argument("--dimensions", type=int, nargs="+", default=[16, 64])
+    given = parser.parse_args()
+    if given.bounds:
+        for d in given.dimensions:
+            bounds(d)
+    elif not torch.cuda.is_available():
+        sys.exit("Expected a GPU that torch can use, got none. `--bounds` needs none.")
+    else:
+        measure(given.nodes, given.degree, given.dimensions)

@@ -1,0 +1,124 @@
+"""The backend of GPUs: kernels in Triton, with the backward passes of the CPU's.
+
+Each function has the name and the arguments of the one in :mod:`hgcn.kernels.operations`. It
+returns ``NotImplemented`` for shapes that its kernels do not cover, and everywhere if Triton is
+missing (the extra ``gpu``). The formulas are in ``docs/kernels.md``, the costs in ``docs/gpu.md``.
+
+Nothing here waits for the device, and no sum depends on the order in which programs finish. The
+numbers of edges have the type of the tensors, those of points are in float64.
+
+With ``TRITON_INTERPRET=1`` in the environment when the first kernel runs, Triton interprets the
+kernels, on tensors of the CPU. That is slow, and how they are tested without a GPU.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import os
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from hgcn.kernels.csr import Neighbourhoods
+
+__all__ = [
+    "attention",
+    "local_sum",
+    "pair_counts",
+    "squared_distance",
+    "translate",
+    "weighted_sum",
+]
+
+WIDEST = 256
+"""The largest dimension: a tile of vectors must fit into the registers of a program."""
+
+
+@functools.cache
+def _installed() -> bool:
+    return importlib.util.find_spec("triton") is not None
+
+
+def _can(*tensors: Tensor, width: int = 1) -> bool:
+    """Whether the kernels can run on tensors of these devices and types, of that dimension."""
+    interpreted = os.environ.get("TRITON_INTERPRET") == "1"
+    return (
+        1 <= width <= WIDEST
+        and _installed()
+        and all(x.dtype in (torch.float32, torch.float64) for x in tensors)
+        and (interpreted or tensors[0].device.type != "cpu")
+    )
+
+
+def translate(v: Tensor, bias: Tensor, c: Tensor) -> Any:
+    """Points ``[n, d]``, translated by a bias ``[d]`` or ``[n, d]``."""
+    fits = v.dim() == 2 and bias.shape in (v.shape, v.shape[1:]) and c.dim() == 0
+    if not (fits and _can(v, bias, c, width=v.shape[1])):
+        return NotImplemented
+    from hgcn.kernels.triton_gpu.translation import Translate
+
+    return Translate.apply(v, bias.to(v.dtype), c)  # type: ignore[no-untyped-call]
+
+
+def squared_distance(v: Tensor, w: Tensor, c: Tensor) -> Any:
+    """Squared distances of two lists of points ``[n, d]``, with one curvature for all."""
+    fits = v.dim() == 2 and v.shape == w.shape and c.dim() == 0
+    if not (fits and _can(v, w, c, width=v.shape[1])):
+        return NotImplemented
+    from hgcn.kernels.triton_gpu.distance import SquaredDistance
+
+    return SquaredDistance.apply(v, w.to(v.dtype), c)  # type: ignore[no-untyped-call]
+
+
+def local_sum(
+    target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
+) -> Any:
+    """Local aggregation; ``source is target`` says that both are one set of nodes."""
+    if not _can(target, source, weight, c, width=target.shape[1]):
+        return NotImplemented
+    from hgcn.kernels.triton_gpu.local_aggregation import LocalSum
+
+    source = source.to(target.dtype)
+    return LocalSum.apply(target, source, weight.to(target.dtype), c, graph)  # type: ignore[no-untyped-call]
+
+
+def weighted_sum(x: Tensor, weight: Tensor, graph: Neighbourhoods) -> Any:
+    """Weighted sums over neighbourhoods, of any dimension."""
+    if not _can(x, weight):
+        return NotImplemented
+    from hgcn.kernels.triton_gpu.sums import WeightedSum
+
+    return WeightedSum.apply(x, weight.to(x.dtype), graph)  # type: ignore[no-untyped-call]
+
+
+def attention(
+    left: Tensor,
+    right: Tensor | None,
+    bias: Tensor,
+    vector: Tensor,
+    prior: Tensor,
+    graph: Neighbourhoods,
+    *,
+    negative_slope: float,
+) -> Any:
+    """Attention shares of edges."""
+    rest = [x for x in (right, bias, vector, prior) if x is not None]
+    if not _can(left, *rest, width=vector.shape[1]):
+        return NotImplemented
+    from hgcn.kernels.triton_gpu.softmax import Attention
+
+    right = None if right is None else right.to(left.dtype)
+    bias, vector, prior = (x.to(left.dtype) for x in (bias, vector, prior))
+    return Attention.apply(left, right, bias, vector, prior, graph, negative_slope)  # type: ignore[no-untyped-call]
+
+
+def pair_counts(pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoods) -> Any:
+    """Counts of what pairs have in common, with bounded work for each."""
+    if not _can(weight):
+        return NotImplemented
+    from hgcn.kernels.triton_gpu.counts_of_pairs import counts
+
+    return counts(pairs, weight, direction, graph)

@@ -1,0 +1,101 @@
+"""Local aggregation as an autograd function over :mod:`.local_forward`, :mod:`.local_backward`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor
+
+from hgcn.kernels.derivatives import once
+from hgcn.kernels.triton_gpu.local_backward import (
+    EDGE_COLUMNS,
+    columns_backward,
+    edges_backward,
+    sources_backward,
+    steps_backward,
+    targets_backward,
+)
+from hgcn.kernels.triton_gpu.local_forward import local_points, local_steps
+from hgcn.kernels.triton_gpu.points import polar_form
+from hgcn.kernels.triton_gpu.rows import SEGMENT, by_source, by_target, fold
+from hgcn.kernels.triton_gpu.tiles import (
+    curvature_gradient,
+    doubles,
+    programs,
+    tile,
+    whole,
+    zeros_on,
+)
+
+if TYPE_CHECKING:
+    from hgcn.kernels.csr import Neighbourhoods
+
+
+class LocalSum(torch.autograd.Function):
+    """``translate(v_i, sum_j w_ij local_log(v_i, v_j))`` for all targets i."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
+    ) -> Tensor:
+        """Keep the polar forms and the steps; the numbers of edges are computed again."""
+        same = source is target
+        target = whole(target)
+        source = target if same else whole(source)
+        targets = polar_form(target, c)
+        sources = targets if same else polar_form(source, c)
+        rows, (count, d) = by_target(graph), target.shape
+        out, step = torch.empty_like(target), target.new_empty(rows.segments, d)
+        options, zeros = tile(d), zeros_on(target.device)
+        if count:
+            local_steps[rows.segments,](
+                *targets, *sources, whole(weight), rows.other, step, *rows.layout, d,
+                SAME=same, SEGMENT=SEGMENT, **options,
+            )  # fmt: skip
+            local_points[programs(count)](
+                target, c, zeros, step, out, rows.further, count, d, **options
+            )  # fmt: skip
+        ctx.save_for_backward(target, source, weight, c, step, *targets, *sources)
+        ctx.graph, ctx.same = graph, same
+        return out
+
+    @staticmethod
+    @once
+    def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
+        """Gradients by targets, sources, weights and c; those of one set of nodes are added."""
+        target, source, weight, c, step, *points = ctx.saved_tensors
+        same, rows, columns = ctx.same, by_target(ctx.graph), by_source(ctx.graph)
+        (count, d), zeros = target.shape, zeros_on(target.device)
+        options = tile(d)
+        grad_target, grad_step = torch.empty_like(target), torch.empty_like(target)
+        grad_weight = torch.empty_like(weight, memory_format=torch.contiguous_format)
+        by_edge = weight.new_empty(len(weight), EDGE_COLUMNS)
+        moment, column_moment = doubles(target, count), doubles(source, columns.size)
+        turn, numbers = target.new_empty(rows.segments, d), target.new_empty(rows.segments, 2)
+        if count:
+            steps_backward[programs(count)](
+                target, c, zeros, step, whole(grad_out), grad_target, grad_step, moment, count, d,
+                **options,
+            )  # fmt: skip
+            edges_backward[rows.segments,](
+                *points, whole(weight), rows.other, grad_step, grad_weight, by_edge, turn, numbers,
+                *rows.layout, d, SAME=same, SEGMENT=SEGMENT, **options,
+            )  # fmt: skip
+            targets_backward[programs(count)](
+                target, c, zeros, grad_step, fold(turn, rows), fold(numbers, rows), grad_target,
+                moment, count, d, **options,
+            )  # fmt: skip
+        turn, numbers = source.new_empty(columns.segments, d), source.new_empty(columns.segments, 1)
+        grad_source = grad_target if same else torch.empty_like(source)
+        if columns.size:
+            columns_backward[columns.segments,](
+                points[0], grad_step, by_edge, columns.other, columns.edge, turn, numbers,
+                *columns.layout, d, SEGMENT=SEGMENT, **options,
+            )  # fmt: skip
+            sources_backward[programs(columns.size)](
+                source, c, zeros, fold(turn, columns), fold(numbers, columns), grad_source,
+                column_moment, columns.size, d, SAME=same, **options,
+            )  # fmt: skip
+        grad_c = curvature_gradient(torch.cat((moment, column_moment)), c)
+        return grad_target, None if same else grad_source, grad_weight, grad_c, None

@@ -1,0 +1,77 @@
+"""Sizes of tiles, and options of every launch.
+
+A program works on a tile: ``TILE`` rows or edges, each with a vector of ``D`` columns, the next
+power of two from the dimension on. There are as many rows as a warp has threads, so that each
+thread has the numbers of one row (:func:`spread`).
+"""
+
+# mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
+# mypy: disable-error-code="import-not-found, import-untyped"
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+
+TILE = 32
+"""Rows or edges of a tile."""
+
+
+@triton.jit
+def spread(x, zeros):
+    """The same numbers, one in each thread.
+
+    Sums over the columns of a tile leave each number in all threads that hold a part of its row.
+    A number that is loaded after the sums is in one thread, and takes to it those it is added to:
+    without that, formulas would be computed up to 16 times over. ``zeros`` has TILE zeros.
+    """
+    return x + tl.load(zeros + tl.arange(0, x.shape[0])).to(x.dtype)
+
+
+@functools.cache
+def zeros_on(device: torch.device) -> Tensor:
+    """What :func:`spread` adds."""
+    with torch.inference_mode(False):
+        return torch.zeros(TILE, dtype=torch.float64, device=device)
+
+
+def power_of_two(count: int) -> int:
+    """The least power of two that is not smaller."""
+    return 1 << max(0, count - 1).bit_length()
+
+
+def tile(columns: int) -> dict[str, Any]:
+    """Sizes and options of a launch for vectors of so many columns.
+
+    Products are not fused with sums: the compiler would choose which by what else it sees, and
+    results would depend on its version and on the card.
+    """
+    width = power_of_two(columns)
+    return {
+        "TILE": TILE, "D": width, "num_warps": max(1, width // 64), "enable_fp_fusion": False,
+    }  # fmt: skip
+
+
+def programs(rows: int) -> tuple[int]:
+    """The grid of programs that covers all rows."""
+    return ((rows + TILE - 1) // TILE,)
+
+
+def whole(x: Tensor) -> Tensor:
+    """The tensor, or a copy with its rows one after another."""
+    return x.detach().contiguous()
+
+
+def curvature_gradient(moment: Tensor, c: Tensor) -> Tensor:
+    """The gradient by c (``docs/kernels.md``, section 7), without waiting for the device."""
+    return (moment.sum() / (2 * c.double())).to(c.dtype)
+
+
+def doubles(like: Tensor, *shape: int) -> Tensor:
+    """An empty tensor of float64 on the same device."""
+    return torch.empty(shape, dtype=torch.float64, device=like.device)

@@ -1,0 +1,252 @@
+"""The kernels of GPUs, by Triton's interpreter: hubs, types, far points, and what never happens."""
+
+import itertools
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import networkx as nx
+import pytest
+import torch
+from test_backends import compare
+from test_counts_of_pairs import all_pairs, shown
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+pytest.importorskip("triton", reason="needs Triton, of the extra gpu")
+
+from hgcn import kernels
+from hgcn.kernels import backends, csr
+from hgcn.kernels.numba_cpu import counts_of_pairs as counts_on_cpu
+from hgcn.kernels.triton_gpu import counts_of_pairs, local_aggregation, rows, softmax, sums
+from hgcn.nn import HGCNConv
+
+
+@pytest.fixture
+def _on_triton():
+    with backends.using("triton"):
+        yield
+
+
+@pytest.fixture
+def _short_segments(monkeypatch):
+    """Segments of four edges, so that a small graph has hubs."""
+    for module in (rows, sums, softmax, local_aggregation):
+        monkeypatch.setattr(module, "SEGMENT", 4)
+
+
+def hubs(n: int = 4, dtype: torch.dtype = torch.int64) -> kernels.Neighbourhoods:
+    """Node 0 has 11 neighbours, among them itself, node 1 has 5, node 2 one and node 3 none."""
+    target = torch.tensor([0] * 11 + [1] * 5 + [2])
+    source = torch.arange(len(target)) % n
+    edge_index = torch.stack((source, target)).to(dtype)
+    return kernels.neighbourhoods(edge_index, num_sources=n, num_targets=n, add_self_loops=False)
+
+
+def attend(*inputs: Tensor | None, graph: kernels.Neighbourhoods) -> Tensor:
+    return kernels.attention(*inputs, graph, negative_slope=0.2)
+
+
+@pytest.mark.usefixtures("_on_triton", "_short_segments")
+def test_rows_of_hubs_are_divided_among_programs():
+    g, c = hubs(), torch.tensor(0.7).double()
+    assert rows.by_target(g).owner.tolist() == [0, 0, 1, 4]
+    v, w = torch.randn(4, 3).double(), torch.rand(17).double()
+    compare(lambda v, w, c: kernels.local_sum(v, v, w, c, g), [v, w, c], 1e-9)
+    compare(lambda x, w: kernels.weighted_sum(x, w, g), [torch.randn(4, 70).double(), w], 1e-11)
+    both, bias, vector = torch.randn(4, 8).double(), torch.randn(4).double(), torch.randn(2, 2)
+    inputs = [both, bias, vector.double(), w]
+    compare(lambda b, *rest: attend(b, None, *rest, graph=g), inputs, 1e-9)
+
+
+@pytest.mark.usefixtures("_on_triton")
+def test_empty_graphs_and_lists():
+    g = kernels.neighbourhoods(
+        torch.zeros(2, 0, dtype=torch.int64), num_sources=3, num_targets=3, add_self_loops=False
+    )
+    v, c, none = torch.randn(3, 2).double(), torch.tensor(1.0).double(), torch.zeros(0).double()
+    torch.testing.assert_close(kernels.local_sum(v, v, none, c, g), v)
+    assert not kernels.weighted_sum(v, none, g).any()
+    assert attend(v, v, v[0], v[:1], none, graph=g).shape == (0, 1)
+    assert kernels.translate(v[:0], v[0], c).shape == (0, 2)
+    assert kernels.squared_distance(v[:0], v[:0], c).shape == (0,)
+    pairs = torch.zeros(2, 0, dtype=torch.int64)
+    assert kernels.pair_counts(pairs, none, none.to(torch.int8), g).shape == (0, 10)
+
+
+@pytest.mark.usefixtures("_on_triton")
+def test_float32_far_from_the_origin():
+    """Rounding an input moves a point at radius r by 1e-7 e^r, so that is the tolerance."""
+    g, c = hubs(), torch.tensor(1.0)
+    direction = torch.nn.functional.normalize(torch.randn(4, 3), dim=1)
+    w = torch.rand(17) / 17
+    for radius in (1e-20, 3.0, 8.0):
+        v = radius * direction
+        tolerance = 3e-6 * max(1.0, torch.tensor(radius).exp().item() / radius)
+        compare(lambda v, w, c: kernels.local_sum(v, v, w, c, g), [v, w, c], tolerance)
+    for radius in (40.0, 1e9, 1e30):
+        v, w = (radius * direction).requires_grad_(), w.detach().requires_grad_()
+        out = kernels.local_sum(v, v, w, c, g)
+        distance = kernels.squared_distance(v, v.flip(0), c)
+        moved = kernels.translate(v, -v.detach().flip(0), c)
+        total = out.sum() + distance.sum() + moved.sum()
+        for x in (out, distance, moved, *torch.autograd.grad(total, (v, w))):
+            assert x.isfinite().all()
+
+
+@pytest.mark.usefixtures("_on_triton")
+@pytest.mark.parametrize("d", [2, 130])
+def test_any_dimension_up_to_256(d):
+    c, v = torch.tensor(0.7).double(), torch.randn(3, d).double()
+    compare(kernels.translate, [v, torch.randn(d).double(), c], 1e-9)
+    compare(kernels.squared_distance, [v, v.roll(1, 0), c], 1e-9)
+    wide = torch.randn(3, 257).double()
+    with pytest.raises(NotImplementedError, match="`translate`"):  # then plain torch is asked
+        kernels.translate(wide, wide[0], c)
+
+
+@pytest.mark.usefixtures("_on_triton")
+def test_indices_of_32_bits_give_the_same_bits():
+    v, w, c = torch.randn(4, 3), torch.rand(17), torch.tensor(1.0)
+    results = []
+    for dtype in (torch.int64, torch.int32):
+        g = hubs()
+        g = kernels.Neighbourhoods(g.source.to(dtype), g.target.to(dtype), g.order, 4, 4, 17)
+        leaves = [x.clone().requires_grad_() for x in (v, w)]
+        out = kernels.local_sum(leaves[0], *leaves, c, g)
+        results.append((out, *torch.autograd.grad(out.square().sum(), leaves)))
+    for one, two in zip(*results, strict=True):
+        assert torch.equal(one, two)
+
+
+GRAPHS = {
+    "sparse": nx.gnm_random_graph(30, 40, seed=0),
+    "directed": nx.gnm_random_graph(18, 60, seed=2, directed=True),
+    "path": nx.path_graph(12),
+    "no edges": nx.empty_graph(4),
+}
+
+
+@pytest.mark.parametrize("name", GRAPHS)
+def test_counts_of_pairs_are_those_of_the_cpu(name):
+    pairs, edges = all_pairs(GRAPHS[name].number_of_nodes()), shown(GRAPHS[name])
+    some = pairs[:, torch.randperm(pairs.shape[1])[:6]]
+    given = (some, torch.rand(len(edges.weight)).double(), edges.direction, edges.graph)
+    torch.testing.assert_close(counts_of_pairs.counts(*given), counts_on_cpu.counts(*given))
+
+
+def test_sampled_counts_have_the_right_mean(monkeypatch):
+    monkeypatch.setattr(counts_of_pairs, "MOST_SHARED", 3)
+    monkeypatch.setattr(counts_of_pairs, "MOST_PATHS", 7)
+    graph = nx.complete_bipartite_graph(6, 5)  # two of the six have 5 neighbours in common
+    graph.add_edge(6, 7)
+    edges, pairs = shown(graph), torch.tensor(list(itertools.combinations(range(6), 2))).T
+    found = counts_of_pairs.counts(pairs, edges.weight, edges.direction, edges.graph)
+    exact = counts_on_cpu.counts(pairs, edges.weight, edges.direction, edges.graph)
+    for column in (0, 3):
+        error = found[:, column] - exact[:, column]
+        assert abs(error.mean()) <= 3 * error.std() / len(error) ** 0.5 + 1e-12
+    assert (found[:, 3] != exact[:, 3]).any()
+
+
+WAITS = re.compile(
+    r"aten::(_local_scalar_dense|item|nonzero|masked_select|_?unique\w*|bincount|is_nonzero|equal"
+    r"|repeat_interleave|_assert_scalar|allclose)$"
+)
+
+
+class Watch(TorchDispatchMode):
+    """Notes operations for whose result the processor waits on a GPU."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.waits: list[str] = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        name = function._schema.name
+        if WAITS.match(name) or (function._schema.name == "aten::index" and _has_mask(args[1])):
+            self.waits.append(name)
+        return function(*args, **(kwargs or {}))
+
+
+def _has_mask(indices) -> bool:
+    return any(index is not None and index.dtype == torch.bool for index in indices)
+
+
+def test_the_watch_notices_what_waits():
+    x = torch.randn(4)
+    with Watch() as watch:
+        x.sum().item()
+        x[x > 0]
+        bool((x > 0).any())
+        torch.equal(x, x)
+    assert len(watch.waits) >= 4
+
+
+@pytest.mark.usefixtures("_on_triton")
+def test_a_step_does_not_wait_for_the_device(monkeypatch):
+    """New edges, a layer of each kind, and the gradient: on the path that tensors of a GPU take."""
+    monkeypatch.setattr(csr, "_check", lambda *_: None)  # on the GPU a check of its own
+    monkeypatch.setattr(csr, "_build", csr._build_on_device)
+    monkeypatch.setattr(HGCNConv, "_check_finite", staticmethod(lambda *_: None))  # CPU only
+    monkeypatch.setattr(csr.Neighbourhoods, "degree", _degree_on_device)
+    monkeypatch.setattr(Tensor, "numpy", _no_array)
+    monkeypatch.setattr("hgcn.kernels.kept._state", lambda tensor: (tensor._version,))
+    layers = [HGCNConv(3, 2, aggregation=kind) for kind in ("local", "origin")]
+    x, edge_index = torch.randn(4, 3), torch.tensor([[0, 1, 2, 2, 3], [1, 0, 1, 2, 0]])
+    with Watch() as watch:
+        edges = edge_index.clone()
+        total = sum(layer(x, edges).square().sum() for layer in layers)
+        weights = [weight for layer in layers for weight in layer.parameters()]
+        torch.autograd.grad(total, weights, allow_unused=True)
+    assert watch.waits == []
+
+
+def _no_array(tensor: Tensor) -> None:
+    raise AssertionError("Expected a step without NumPy.")
+
+
+@property
+def _degree_on_device(graph: kernels.Neighbourhoods) -> Tensor:
+    return csr._degree_on_device(graph.target, graph.counts, graph.num_targets)
+
+
+def test_rows_built_on_the_device_are_the_same_neighbourhoods():
+    """A self-loop that is there already is not counted twice."""
+    edge_index = torch.tensor([[2, 0, 1, 1, 3], [1, 1, 1, 0, 3]])
+    edge_weight = torch.tensor([2.0, 3.0, 4.0, 5.0, 6.0])
+    x = torch.randn(4, 2)
+    for loops in (False, True):
+        one = csr._build(edge_index, 4, 4, loops)
+        two = csr._build_on_device(edge_index, 4, 4, loops)
+        degree = csr._degree_on_device(two.target, two.counts, 4)
+        assert degree.tolist() == one.degree.tolist()
+        for given in (None, edge_weight):
+            sums = [kernels.weighted_sum(x, g.weights(given, torch.float32), g) for g in (one, two)]
+            torch.testing.assert_close(*sums)
+
+
+def test_every_kernel_compiles_for_cards_that_are_not_here(tmp_path):
+    """PTX for sm_80 or sm_90: what only the interpreter accepts is found without a GPU."""
+    child = Path(__file__).with_name("ptx_child.py")
+    environment = os.environ | {"TRITON_CACHE_DIR": str(tmp_path)}
+    del environment["TRITON_INTERPRET"]
+    made = subprocess.run(
+        [sys.executable, child, "2", "80", "90", "turns"],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    sources = Path(rows.__file__).parent.glob("*.py")
+    written = {
+        name
+        for source in sources
+        for name in re.findall(r"^ +(\w+)\[[\w., ()]+\]\(", source.read_text(), re.MULTILINE)
+    }
+    done = dict(line.split() for line in made.stdout.splitlines())
+    assert set(done) == written
+    assert set(done.values()) == {"80", "90"}
