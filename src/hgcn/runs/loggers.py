@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import Any, final
 
@@ -66,9 +67,9 @@ class TensorBoard(Logger):
     @cached_property
     def _writer(self) -> Any:
         # Only with the first epoch: settings that cannot be trained leave no folder behind.
-        from torch.utils.tensorboard import SummaryWriter
-
-        writer: Any = SummaryWriter(f"{self.folder}/{LOGS}")  # type: ignore[no-untyped-call]
+        writer: Any = import_module("torch.utils.tensorboard").SummaryWriter(
+            f"{self.folder}/{LOGS}"
+        )
         writer.add_text("settings", "    " + self.config.to_toml().replace("\n", "\n    "))
         return writer
 
