@@ -5,7 +5,7 @@ import torch
 
 from hgcn.data.graph import Graph
 from hgcn.errors import DataError
-from hgcn.scenes.build import column, depth
+from hgcn.scenes.columns import column, depth
 from hgcn.viewer import Categories, Layer, MissingLinks, Numbers, Scene, scene_from_embeddings
 
 POINTS = np.zeros((3, 2))

@@ -15,7 +15,7 @@ from hgcn.errors import ConfigError, GraphError
 from hgcn.experiments.paper import TITLES
 from hgcn.plots.style import INK, ORANGE, SOFT, new_figure, style
 from hgcn.runs.fit import fit
-from hgcn.scenes.build import depth
+from hgcn.scenes.columns import depth
 from hgcn.scenes.of_network import attention_layers
 
 if TYPE_CHECKING:

@@ -29,6 +29,7 @@ def network_scene(
     missing: int = 0,
     scores: Mapping[str, float] | None = None,
     own: bool = True,
+    label_column: str | None = None,
 ) -> Scene:
     """The scene of a trained network, with everything that a page can show.
 
@@ -38,6 +39,7 @@ def network_scene(
         missing: number of missing links to show; only for networks without classes.
         scores: test scores, to be shown beside the picture.
         own: whether this is the graph that the network was trained on.
+        label_column: the column of the data that names nodes.
     """
     layers = embedding_layers(trained, graph)
     spaces = trained.predictor.encoder.spaces
@@ -53,6 +55,7 @@ def network_scene(
         attention=shares[first:],
         missing=top_links(trained, missing, graph) if missing and not classifies else None,
         metrics=_facts(trained, scores or {}),
+        label_column=label_column,
     )
     return replace(scene, layers=_titled(scene.layers, first))
 

@@ -22,7 +22,7 @@ import torch
 from hgcn import files
 from hgcn.errors import DataError
 from hgcn.geometry.normal import saturate
-from hgcn.scenes.scene import Categories, Column, Layer, Scene
+from hgcn.scenes.scene import Categories, Column, Layer, Measured, Scene
 
 # In this order they make one script; a file uses what the files before it declare.
 _SCRIPTS = (
@@ -37,6 +37,8 @@ _SCRIPTS = (
     "pointer.js",
     "view.js",
     "panel.js",
+    "card.js",
+    "caption.js",
     "export.js",
     "main.js",
 )
@@ -97,7 +99,10 @@ def pack(scene: Scene) -> dict[str, Any]:
         and {
             "pairs": _array(missing.pairs, "<i4"),
             "probability": _array(missing.probability, "<f4"),
+            "distance": _floats(missing.distance),
         },
+        "labels": scene.labels and list(scene.labels),
+        "note": scene.note,
         "metrics": [list(row) for row in scene.metrics],
     }
 
@@ -113,9 +118,27 @@ def _layer(layer: Layer) -> dict[str, Any]:
         "title": layer.title,
         "curvature": layer.curvature,
         "points": _array(points.numpy(), "<f8"),
-        "lost": lost and {"error": lost.relative_error, "correlation": lost.correlation},
-        "attention": None if layer.attention is None else _array(layer.attention, "<f4"),
+        "lost": lost
+        and {"error": lost.relative_error, "kept": lost.kept, "correlation": lost.correlation},
+        "attention": _floats(layer.attention),
+        "own": _floats(layer.own),
+        "measured": layer.measured and _measured(layer.measured),
     }
+
+
+def _measured(measured: Measured) -> dict[str, Any]:
+    nearest = measured.nearest
+    return {
+        "radius": _array(measured.radius, "<f4"),
+        "distance": _array(measured.distance, "<f4"),
+        "kept": _array(measured.kept, "<f4"),
+        "nearest": None if nearest is None else _array(nearest, "<i4"),
+        "nearestDistance": _floats(measured.nearest_distance),
+    }
+
+
+def _floats(values: np.ndarray | None) -> dict[str, str] | None:
+    return None if values is None else _array(values, "<f4")
 
 
 def _column(name: str, column: Column) -> dict[str, Any]:
