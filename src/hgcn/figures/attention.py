@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import Tensor
 
 from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError, GraphError
 from hgcn.experiments.paper import TITLES
+from hgcn.inference.attention import Attention, attention_layers, heard_from, shares_of
 from hgcn.plots.style import INK, ORANGE, SOFT, new_figure, style
 from hgcn.runs.fit import fit
 from hgcn.scenes.columns import depth
-from hgcn.scenes.of_network import attention_layers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,9 +45,6 @@ def train_for_attention(
             wanted["attention"] = True
         runs.append(fit(source, on_epoch=watch, **{**wanted, **settings}))
     return runs
-
-
-Attention = tuple[Tensor, Tensor]
 
 
 @dataclass(frozen=True)
@@ -100,7 +96,7 @@ def attention_figure(runs: Sequence[Run], *, node: Any = None) -> Figure:
         panels = figure.subplots(1, len(runs), squeeze=False)[0]
         for ax, run, share in zip(panels, runs, shares, strict=True):
             _draw(ax, around, share, level, top)
-            heard = heard_from(run, centre)
+            heard = heard_from(_last_two(run), centre)
             upward = sum(s for j, s in heard.items() if level[j] < level[centre])
             name = TITLES.get(run.config.model, run.config.model)
             ax.set_title(name, loc="center")
@@ -193,25 +189,15 @@ def neighbourhood(
 
 def path_shares(run: Run, around: Neighbourhood) -> dict[tuple[int, int], float]:
     """How much of each node arrives at the centre along its path, by edge (target, source)."""
-    last, before = _last_two(run)
-    heard = _row(last, around.centre)
+    before, last = _last_two(run)
+    heard = shares_of(last, around.centre)
     shares = {}
     for i, j in around.links:
         if i == around.centre:
             shares[i, j] = heard.get(j, 0.0)
         else:
-            shares[i, j] = heard.get(i, 0.0) * _row(before, i).get(j, 0.0)
+            shares[i, j] = heard.get(i, 0.0) * shares_of(before, i).get(j, 0.0)
     return shares
-
-
-def heard_from(run: Run, node: int) -> dict[int, float]:
-    """The share of each node, itself included, in the embedding of a node after two layers."""
-    last, before = _last_two(run)
-    total: dict[int, float] = defaultdict(float)
-    for j, share in _row(last, node).items():
-        for k, earlier in _row(before, j).items():
-            total[k] += share * earlier
-    return dict(total)
 
 
 def _last_two(run: Run) -> tuple[Attention, Attention]:
@@ -223,13 +209,7 @@ def _last_two(run: Run) -> tuple[Attention, Attention]:
         )
     if len(layers) == 1:
         raise ConfigError("Expected a run of two layers or more, got one.")
-    return layers[-1], layers[-2]
-
-
-def _row(layer: Attention, node: int) -> dict[int, float]:
-    edges, share = layer
-    at = edges[1] == node
-    return dict(zip(edges[0][at].tolist(), share[at].tolist(), strict=True))
+    return layers[-2], layers[-1]
 
 
 def _blues() -> Any:

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
+    from hgcn.inference.explanation import Explanation
+
 
 NEGATIVES = ("random", "hard")
 """Negatives that links are evaluated against."""
@@ -318,6 +320,30 @@ class Run(Trained):
             return LinkTask.unseen(self, self.resolve(graph))
         problem = Problem(self.graph, self.config)
         return LinkTask(problem.graph, problem.split, problem.features, self.predictor, self.config)
+
+    def explain(
+        self, *nodes: Any, graph: Any = None, label_column: str | None = None
+    ) -> Explanation:
+        """What the prediction of a node's class, or of a link between two nodes, rests on.
+
+        Example:
+            >>> import hgcn
+            >>> run = hgcn.fit("disease", task="node", epochs=5, dim=4)
+            >>> why = run.explain(17)
+            >>> why.table().columns
+            ['kind', 'of', 'name', 'value']
+
+        Args:
+            nodes: the id of a node; for a run trained on links, of two.
+            graph: another graph than the run's own.
+            label_column: the column of the data that names nodes.
+        """
+        from hgcn.inference.explanation import explain
+        from hgcn.scenes.columns import labels_of
+
+        graph = self.resolve(graph)
+        names = labels_of(graph, label_column) or [str(one) for one in graph.ids.tolist()]
+        return explain(self, graph, hierarchy.numbers_of(graph, nodes).tolist(), names)
 
     def plot_disk(self, ax: Axes | None = None, color: Any = "label", **options: Any) -> Axes:
         """Draw the embeddings with matplotlib; options as :func:`hgcn.figures.plot_disk` has."""

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from hgcn.data import pairs as node_pairs
 from hgcn.data.graph import Graph
+from hgcn.inference.attention import attention_layers
 from hgcn.inference.missing_links import top_links
 from hgcn.inference.predict import class_probabilities
 from hgcn.inference.trained import Trained, embedding_layers
@@ -75,31 +76,6 @@ def layer_scene(trained: Trained, graph: Graph, layer: int, *, own: bool = True)
 def with_split(trained: Trained, graph: Graph) -> Graph:
     """The graph with the split of its nodes that the network was trained with."""
     return task_of(trained.config).with_split(graph, trained.config)
-
-
-@torch.no_grad()
-def attention_layers(
-    trained: Trained, graph: Graph, layers: Sequence[Tensor] | None = None
-) -> list[tuple[Tensor, Tensor]]:
-    """The attention of each layer: edges ``[2, E]``, self-loops included, and their shares ``[E]``.
-
-    The share of an edge is how much its source counts in the mean that its target takes; heads are
-    averaged. Networks without attention have an empty list.
-
-    Args:
-        trained: the network.
-        graph: the graph; its edges carry messages.
-        layers: the embeddings of all layers, if they are known already.
-    """
-    layers = embedding_layers(trained, graph) if layers is None else layers
-    device, dtype = trained.config.device, layers[-1].dtype
-    weight = graph.edge_weight
-    found = trained.predictor.eval().encoder.attention_shares(
-        [layer.to(device) for layer in layers],
-        graph.edge_index.to(device),
-        None if weight is None else weight.to(device=device, dtype=dtype),
-    )
-    return [(edges.cpu(), share.cpu()) for edges, share in found]
 
 
 def _edge_shares(trained: Trained, graph: Graph, layers: Sequence[Tensor]) -> list[Tensor | None]:
