@@ -39,6 +39,7 @@ COMMANDS = {
     "roots": "the nodes at the top of a hierarchy",
     "compare": "put runs side by side",
     "view": "the interactive page of a run",
+    "report": "charts and tables about a run, as one page",
     "figures": "the paper's figures from your own runs",
     "reproduce": "the tables of the paper, from this code",
 }

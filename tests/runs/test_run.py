@@ -18,7 +18,7 @@ from small_graphs import forest, quick_run, same_weights, tree, write_files
 # The package has a function of that name.
 fit_module = import_module("hgcn.runs.fit")
 
-FILES = {*SEALED, "environment.json", "embeddings.parquet", "disk.html"}
+FILES = {*SEALED, "environment.json", "embeddings.parquet", "disk.html", "report.html"}
 
 
 @pytest.fixture(scope="module")

@@ -26,6 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare arguments."""
     add_run(parser)
     parser.add_argument("--compare", metavar="RUN2", help="another run, shown beside the first")
+    parser.add_argument("--label-column", metavar="NAME", help="the column that names nodes")
     parser.add_argument("-o", "--out", metavar="FILE", help=".html file (in the run folder)")
     parser.add_argument("--no-open", action="store_true", help="write only, open no browser")
     parser.add_argument("--serve", action="store_true", help="serve on 127.0.0.1 until Ctrl-C")
@@ -41,11 +42,13 @@ def run(arguments: argparse.Namespace) -> int:
     from hgcn.runs.pictures import scene_from_run
     from hgcn.viewer import serve, write_page
 
-    scenes = [scene_from_run(trained, graph)]
+    options = {"label_column": arguments.label_column, "say": _say}
+    scenes = [scene_from_run(trained, graph, **options)]
     if arguments.compare is not None:
         from hgcn.runs.folder import load_run
 
-        scenes.append(scene_from_run(load_run(arguments.compare), graph))
+        scenes.append(scene_from_run(load_run(arguments.compare), graph, **options))
+    _say("writing the page")
     write_page(path, *scenes)
     if arguments.serve:
         serve(path, port=port, open_browser=not arguments.no_open)
@@ -56,6 +59,13 @@ def run(arguments: argparse.Namespace) -> int:
 
         webbrowser.open(path.resolve().as_uri())
     return 0
+
+
+def _say(step: str) -> None:
+    """What is done now, for somebody who waits."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{step} ..." if step != "writing the page" else "\r\033[K")
+        sys.stderr.flush()
 
 
 def _path(arguments: argparse.Namespace) -> Path:

@@ -116,8 +116,8 @@ def restore_all(ranks: Ranks, checkpoint: Checkpoint | None, state: State) -> No
 def remove_checkpoint(path: Path) -> None:
     """Remove the stored state of a run folder, and temporary files of a process that was killed."""
     (path / folder.RESUME).unlink(missing_ok=True)
-    others = (folder.RESUME, folder.AUTO, folder.EMBEDDINGS, folder.ENVIRONMENT, folder.PAGE)
-    for name in (*others, *folder.SEALED):
+    others = (folder.RESUME, folder.AUTO, folder.EMBEDDINGS, folder.ENVIRONMENT)
+    for name in (*others, folder.PAGE, folder.REPORT, *folder.SEALED):
         files.remove_leftovers(path / name)
 
 

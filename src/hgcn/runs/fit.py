@@ -180,10 +180,10 @@ def _finish_page(folder: Path, data: Any) -> Run:
 
 
 def _is_drawn(run: Run, folder: Path) -> bool:
-    """Whether a run has its page, or is too large for one."""
-    from hgcn.runs.pictures import MOST_NODES_AT_ONCE
+    """Whether a run has its pages, or is too large for them."""
+    from hgcn.runs.pictures import is_drawn
 
-    return (folder / run_folder.PAGE).exists() or run.num_nodes > MOST_NODES_AT_ONCE
+    return is_drawn(run, folder)
 
 
 def settle(source: str | None, given: Mapping[str, Any]) -> tuple[Config, str]:
@@ -326,14 +326,24 @@ def _radius(run: Run) -> float | None:
 
 
 def _draw(run: Run, folder: Path) -> None:
-    """Write the page of the run; an error only warns, for the run itself is complete."""
+    """Write the pages of the run; an error only warns, for the run itself is complete."""
     try:
         from hgcn.runs.pictures import write_run_page
 
         write_run_page(folder / run_folder.PAGE, run)
     except Exception as error:
-        warnings.warn(
-            f"The page disk.html cannot be drawn: {error} Everything else of the run is in "
-            f"{folder}; `hgcn view` tries again.",
-            stacklevel=2,
-        )
+        _warn_of_page(run_folder.PAGE, "hgcn view", error, folder)
+    try:
+        from hgcn.runs.report import write_run_report
+
+        write_run_report(folder / run_folder.REPORT, run)
+    except Exception as error:
+        _warn_of_page(run_folder.REPORT, "hgcn report", error, folder)
+
+
+def _warn_of_page(name: str, command: str, error: Exception, folder: Path) -> None:
+    warnings.warn(
+        f"The page {name} cannot be drawn: {error} Everything else of the run is in {folder}; "
+        f"`{command}` tries again.",
+        stacklevel=3,
+    )

@@ -33,6 +33,7 @@ FORMAT = 1
 CONFIG, HISTORY, METRICS = "config.toml", "history.csv", "metrics.json"
 MODEL, EMBEDDINGS, ENVIRONMENT = "model.safetensors", "embeddings.parquet", "environment.json"
 RESUME, PAGE, LOCK = "resume.safetensors", "disk.html", ".lock"
+REPORT = "report.html"
 AUTO = "auto.json"
 """What was tried before training, of a run whose settings were chosen (:mod:`hgcn.runs.auto`)."""
 SEALED = (CONFIG, METRICS, HISTORY, MODEL)

@@ -345,17 +345,30 @@ class Run(Trained):
         names = labels_of(graph, label_column) or [str(one) for one in graph.ids.tolist()]
         return explain(self, graph, hierarchy.numbers_of(graph, nodes).tolist(), names)
 
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write charts and tables about the run as a page, by default into the run folder."""
+        from hgcn.runs.report import report
+
+        return report(self, path)
+
     def plot_disk(self, ax: Axes | None = None, color: Any = "label", **options: Any) -> Axes:
         """Draw the embeddings with matplotlib; options as :func:`hgcn.figures.plot_disk` has."""
         from hgcn.runs.pictures import plot_disk
 
         return plot_disk(self, ax=ax, color=color, **options)
 
-    def view(self, path: str | Path | None = None, graph: Any = None, *, open: bool = True) -> Path:
+    def view(
+        self,
+        path: str | Path | None = None,
+        graph: Any = None,
+        *,
+        open: bool = True,
+        label_column: str | None = None,
+    ) -> Path:
         """Write the interactive page, by default into the run folder, and show it in a browser."""
         from hgcn.runs.pictures import view
 
-        return view(self, path, graph, open_browser=open)
+        return view(self, path, graph, open_browser=open, label_column=label_column)
 
     def save(self, path: str | Path) -> Path:
         """Write the run folder; docs/run_folder.md describes its files."""

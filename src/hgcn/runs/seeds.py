@@ -26,7 +26,6 @@ from hgcn.runs.folder import (
     ENVIRONMENT,
     LOCK,
     METRICS,
-    PAGE,
     load_run,
     read_auto,
     seed_folders,
@@ -298,9 +297,9 @@ def _take(state: Seeds, seed: int, path: Path) -> bool:
     except HGCNError as error:
         _fail(state, seed, str(error))
         return True
-    from hgcn.runs.pictures import MOST_NODES_AT_ONCE
+    from hgcn.runs.pictures import is_drawn
 
-    if run.num_nodes <= MOST_NODES_AT_ONCE and not (path / PAGE).exists():
+    if not is_drawn(run, path):
         return False
     state.finished[seed] = run.metrics
     return True

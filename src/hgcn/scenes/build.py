@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -31,6 +32,7 @@ def scene_from_embeddings(  # noqa: PLR0913
     missing: tuple[Tensor, Tensor] | None = None,
     metrics: Mapping[str, object] | None = None,
     label_column: str | None = None,
+    say: Callable[[str], Any] = lambda step: None,
 ) -> Scene:
     """The scene of embeddings: projects each layer and collects facts about nodes.
 
@@ -50,6 +52,7 @@ def scene_from_embeddings(  # noqa: PLR0913
         missing: missing links: pairs ``[2, m]`` and their probabilities ``[m]``.
         metrics: rows of the small table beside the picture.
         label_column: the column of the data that names nodes; by default one is looked for.
+        say: called with what is done next.
     """
     if len(embeddings) != len(curvatures) or not embeddings:
         raise DataError(
@@ -64,12 +67,11 @@ def scene_from_embeddings(  # noqa: PLR0913
     titles = ["Input", *(f"Layer {k}" for k in range(1, len(embeddings)))]
     pairs = graph.pairs()
     spaces = [c if isinstance(c, Space) else space_of(c) for c in curvatures]
-    planes = [
-        project_to_plane(points, space, edges=pairs, nodes=nodes)
-        for points, space, nodes in zip(
-            embeddings, spaces, _nodes_to_measure(graph.num_nodes, len(spaces)), strict=True
-        )
-    ]
+    planes = []
+    measured = _nodes_to_measure(graph.num_nodes, len(spaces))
+    for points, space, nodes in zip(embeddings, spaces, measured, strict=True):
+        say(f"drawing layer {len(planes) + 1} of {len(spaces)} in two dimensions")
+        planes.append(project_to_plane(points, space, edges=pairs, nodes=nodes))
     # The last layer is what the model was trained for: it is drawn upright, the others follow.
     aligned = align([plane.points for plane in planes][::-1])[::-1]
     shares = attention or [None] * len(embeddings)

@@ -21,7 +21,8 @@ from hgcn.nearest.search import Nearest
 from hgcn.nn.spaces import Space, space_of
 
 _SWEEPS = 15
-_LEAST_PARTNERS = 10
+_PARTNERS = 3, 10  # fewest and most that a node is compared with in a sweep of a large graph
+_PAIRS = 120_000  # of nodes in a sweep of a large graph, about
 _LEAST_PAIRS = 60_000
 _SAMPLED_PAIRS = 50_000
 NEAREST = 10
@@ -223,7 +224,8 @@ def _minimise_stress(
         flat = saturate(flat, torch.tensor(root, dtype=flat.dtype))[0]
     drawn = np.ascontiguousarray((root * flat).numpy())
     ends = np.empty((2, 0), np.int64) if edges is None else edges.numpy()
-    partners = min(max(_LEAST_PARTNERS, _LEAST_PAIRS // n), n)
+    fewest, most = _PARTNERS
+    partners = min(max(min(most, max(fewest, _PAIRS // n)), _LEAST_PAIRS // n), n)
     for rate in np.geomspace(1.0, 0.01, _SWEEPS):
         everyone = np.tile(np.arange(n), partners)
         pairs = np.stack((everyone, random.integers(n, size=len(everyone))))
