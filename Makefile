@@ -40,6 +40,7 @@ lint: $(DEV) audit ## check format, style, types and security
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@$(BIN)/python .ci/lint_page.py
 
 audit: $(DEV) ## look for insecure code, and for packages with known faults
 	@$(BIN)/bandit -q -c pyproject.toml -r src

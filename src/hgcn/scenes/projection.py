@@ -195,10 +195,14 @@ def align(layers: Sequence[Tensor]) -> list[Tensor]:
     """
     aligned = [layers[0]]
     for layer in layers[1:]:
-        last = _damped(aligned[-1])
-        u, _, v = torch.linalg.svd(_damped(layer).T @ last)
-        aligned.append(layer @ (u @ v))
+        aligned.append(layer @ turn_to(layer, aligned[-1]))
     return aligned
+
+
+def turn_to(points: Tensor, other: Tensor) -> Tensor:
+    """The rotation or reflection ``[2, 2]`` that brings points nearest to others, row by row."""
+    u, _, v = torch.linalg.svd(_damped(points).T @ _damped(other))
+    return u @ v
 
 
 def _damped(points: Tensor) -> Tensor:

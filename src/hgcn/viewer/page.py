@@ -22,6 +22,7 @@ import torch
 from hgcn import files
 from hgcn.errors import DataError
 from hgcn.geometry.normal import saturate
+from hgcn.scenes.compare import aligned_to
 from hgcn.scenes.scene import Categories, Column, Layer, Measured, Scene
 
 # In this order they make one script; a file uses what the files before it declare.
@@ -55,14 +56,9 @@ def render_page(*scenes: Scene) -> str:
     """The page as text: HTML that opens by double click and needs nothing else."""
     if len(scenes) not in (1, 2):
         raise DataError(f"Expected one scene, or two to compare, got {len(scenes)}.")
-    assets = resources.files("hgcn.viewer") / "assets"
-
-    def asset(name: str) -> str:
-        return (assets / name).read_text(encoding="utf-8")
-
-    style = asset("style.css")
-    scripts = "\n".join(asset(name) for name in _SCRIPTS)
-    script = f'(() => {{\n"use strict";\n{scripts}\n}})();\n'
+    if len(scenes) == 2:
+        scenes = scenes[0], aligned_to(scenes[1], scenes[0])
+    style, script = _asset("style.css"), page_script()
     policy = (
         f"default-src 'none'; script-src 'sha256-{_hash(script)}'; "
         f"style-src 'sha256-{_hash(style)}'; img-src data:; base-uri 'none'; form-action 'none'; "
@@ -76,7 +72,18 @@ def render_page(*scenes: Scene) -> str:
         "data": island([pack(scene) for scene in scenes]),
     }
     # One pass, so that a name that looks like a placeholder stays a name.
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], asset("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _asset("page.html"))
+
+
+def page_script() -> str:
+    """The script of the page, in one piece."""
+    scripts = "\n".join(map(_asset, _SCRIPTS))
+    return f'(() => {{\n"use strict";\n{scripts}\n}})();\n'
+
+
+def _asset(name: str) -> str:
+    path = resources.files("hgcn.viewer") / "assets" / name
+    return path.read_text(encoding="utf-8")
 
 
 def island(value: object) -> str:

@@ -25,10 +25,6 @@ function withAlpha(colour, alpha) {
   return (colour | (Math.max(0, Math.min(255, Math.round(alpha * 255))) << 24)) >>> 0;
 }
 
-function cssColour(colour, alpha = 1) {
-  return `rgba(${colour & 255},${(colour >> 8) & 255},${(colour >> 16) & 255},${alpha})`;
-}
-
 function hexColour(colour) {
   const hex = (shift) => ((colour >> shift) & 255).toString(16).padStart(2, "0");
   return `#${hex(0)}${hex(8)}${hex(16)}`;

@@ -148,9 +148,9 @@ class HyperbolicSpace {
     for (let k = 1; k <= 40 && (k * step) / this.unit < 60; k++) {
       const rho = (k * step) / this.unit;
       const near = Math.tanh((away - rho) / 2), far = Math.tanh((away + rho) / 2);
-      const middle = (near + far) / 2;
+      const half = (near + far) / 2;
       const ux = r > 1e-12 ? x / r : 1, uy = r > 1e-12 ? y / r : 0;
-      rings.push({ x: middle * ux, y: middle * uy, radius: (far - near) / 2, distance: k * step });
+      rings.push({ x: half * ux, y: half * uy, radius: (far - near) / 2, distance: k * step });
     }
     return rings;
   }
@@ -233,8 +233,8 @@ function spaceOf(layer) {
 // one side.
 function homeOf(points) {
   const mean = frechetMean(points);
-  const spread = meanValue(radii(points, [0, 0]));
-  return hypot(mean[0], mean[1]) < 0.35 * spread ? new Float64Array(2) : mean;
+  const extent = meanValue(radii(points, [0, 0]));
+  return hypot(mean[0], mean[1]) < 0.35 * extent ? new Float64Array(2) : mean;
 }
 
 // The point with the least mean squared distance, by gradient descent. The Hessian of half the
