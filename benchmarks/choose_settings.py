@@ -1,7 +1,8 @@
-"""Choose the settings of each method on each column of Table 1, on validation, with one budget.
+"""Choose the settings of each method on each column of a table, on validation, with one budget.
 
     python benchmarks/choose_settings.py --cells 'hgcn/*/link' 'gcn/*/link' --trials 20
     python benchmarks/choose_settings.py --cells 'hgcn-structure/cora/link'
+    python benchmarks/choose_settings.py --cells '*/citeseer/node' --trials 20
     python benchmarks/choose_settings.py --cells '*/airport/*' --try degree_features=true
 
 Writes a section for each method into the file of its data set and task, in
@@ -30,7 +31,7 @@ from hgcn.config import Config
 from hgcn.cores import count_cores, worker_pool
 from hgcn.data import Graph, load
 from hgcn.errors import HGCNError
-from hgcn.experiments.cells import INDUCTIVE, Cell, presets, table1
+from hgcn.experiments.cells import INDUCTIVE, Cell, nodes, presets, table1
 from hgcn.experiments.paper import METHODS
 from hgcn.runs.fit import run_problem
 from hgcn.training.presets import STRUCTURE
@@ -48,7 +49,9 @@ FINALISTS, SEEDS = 3, 3
 """Elsewhere so many of the best trials are trained with so many seeds; their mean decides."""
 SMALL, MANY_SEEDS = ("disease",), 10
 """With a hundred validation nodes so many."""
-LONGER = {("cora", "node"): 200}
+TIES = {"node": {"ties_by_loss": True}}
+"""Of epochs with the same accuracy the one of the lowest loss: benchmarks/stopping.py."""
+LONGER = {("cora", "node"): 200, ("citeseer", "node"): 200, ("pubmed", "node"): 200}
 """Patience of the runs that come after, where `PATIENCE` is too short: benchmarks/stopping.py."""
 
 
@@ -145,7 +148,7 @@ def prepare(cell: Cell) -> tuple[Graph, dict[str, Any]]:
     warnings.simplefilter("ignore")
     epochs = LARGE_EPOCHS if cell.source in LARGE else EPOCHS
     # The rows of the paper have its decoder, and no structural term.
-    fixed = {"structure": False, **cell.settings, "task": cell.task}
+    fixed = {"structure": False, **cell.settings, "task": cell.task, **TIES.get(cell.task, {})}
     return load(cell.source), {**fixed, "patience": PATIENCE, "epochs": epochs}
 
 
@@ -153,7 +156,7 @@ def make_section(cell: Cell, notes: list[str], settings: dict[str, Any]) -> list
     """The preset of a cell: what differs from the defaults."""
     default = {setting.name: setting.default for setting in fields(Config)}
     patience = LONGER.get((cell.source, cell.task), default["patience"])
-    settings = {"patience": patience, **settings}
+    settings = {"patience": patience, **TIES.get(cell.task, {}), **settings}
     return [
         *notes,
         f"epochs = {LARGE_EPOCHS if cell.dataset in INDUCTIVE else EPOCHS}",
@@ -201,7 +204,7 @@ def main() -> None:
     cells = {
         f"{cell.row}/{cell.dataset}/{cell.task}": cell
         for pattern in options.cells
-        for cell in (*table1(), *presets())
+        for cell in (*table1(), *presets(), *nodes())
         if fnmatch.fnmatchcase(f"{cell.row}/{cell.dataset}/{cell.task}", pattern)
     }
     with worker_pool(options.processes) as pool:

@@ -51,11 +51,9 @@ def rates(nodes: int) -> dict[str, float]:
 def steps(graph: Graph) -> dict[str, float]:
     """Seconds of a step without and with the term, all other settings the same."""
     calls = {}
+    usual = choose(graph, Config(task="link", structure=True))
     for structure in (False, True):
-        settings = {"hidden_share": 0.1, "root_weight": True, "trainable_decoder": True, "lr": 0.02}
-        problem = Problem(
-            graph, choose(graph, Config(task="link", structure=structure, **settings))
-        )
+        problem = Problem(graph, usual.replace(structure=structure))
         task, generator = problem.task(problem.predictor()), torch.Generator().manual_seed(0)
 
         def step(task=task, generator=generator) -> None:  # type: ignore[no-untyped-def]

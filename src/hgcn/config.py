@@ -119,7 +119,7 @@ class Config:
     )  # fmt: skip
     propagation: int = setting(
         0, "hops over which features are propagated before the network reads them, by the mean of "
-        "all steps of GCN's normalisation; full batches only", group="model", low=0, high=1000,
+        "all steps of GCN's normalisation", group="model", low=0, high=1000,
     )  # fmt: skip
     act: str | None = setting(
         None, "activation between layers", group="model", choices=names.ACTIVATIONS
@@ -170,7 +170,10 @@ class Config:
     lr: float | None = setting(
         None, "learning rate (links with --structure 0.02, else 0.01)", group="training", above=0
     )
-    weight_decay: float = setting(0.0, "L2 penalty, not on curvatures", group="training", low=0)
+    weight_decay: float | None = setting(
+        None, "L2 penalty, not on curvatures (0; 5e-4 for words of nodes with few labels)",
+        group="training", low=0,
+    )  # fmt: skip
     ema: float = setting(
         0.98, "share of the old that the moving average of weights keeps in each step; it is what "
         "is evaluated; 0 for the weights themselves", group="training", low=0, high=0.9999,
@@ -180,33 +183,42 @@ class Config:
     )
     hidden_share: float | None = setting(
         None, "links: share of edges hidden from messages and predicted in each step; 0 hides none "
-        "(0.1 with --structure, else 0.3)",
+        "(with --structure 0.1, at most 4,096 edges; else 0.3)",
         group="training", low=0, high=0.95,
     )  # fmt: skip
     negatives: float | None = setting(
-        None, "links: random pairs for each edge in the loss (1); hierarchy: nodes in each step "
+        None, "links: random pairs for each edge in the loss (1; 5 with --structure and words); "
+        "hierarchy: nodes in each step "
         "that ancestors are told from (1000)", group="training", above=0, high=1e6,
     )  # fmt: skip
     step_nodes: int | None = setting(
         None, "hierarchy: nodes in each step (64 to 1024, by size)", group="training", low=1
     )
-    class_weights: bool = setting(
-        False, "nodes: weight classes against their frequency", group="training"
-    )
+    class_weights: bool | None = setting(
+        None, "nodes: weight classes against their frequency; by default for words with few labels",
+        group="training",
+    )  # fmt: skip
     link_regulariser: float = setting(
         0.0, "nodes: weight of the link prediction loss that is added", group="training", low=0
     )
-    consistency: float = setting(
-        0.0, "nodes: weight of the agreement of predictions, labelled or not, when dropout is "
-        "drawn anew; grows over 100 epochs", group="training", low=0,
+    consistency: float | None = setting(
+        None, "nodes: weight of the agreement of predictions, labelled or not, when dropout is "
+        "drawn anew; grows over 100 epochs (0; 2 for words with few labels)", group="training",
+        low=0,
     )  # fmt: skip
     views: int = setting(
         2, "nodes: draws of dropout whose predictions are to agree, with --consistency",
         group="training", low=2, high=100,
     )  # fmt: skip
-    ties_by_loss: bool = setting(
-        False, "nodes: of epochs with the same validation score take the one of the lowest "
-        "validation loss, not the first", group="training",
+    smooth: float = setting(
+        0.0, "nodes: share that a node takes from its neighbours when classes are smoothed along "
+        "edges after training, those of training nodes as known; 0 leaves them as they are",
+        group="training", low=0, high=0.99,
+    )  # fmt: skip
+    ties_by_loss: bool | None = setting(
+        None, "nodes: of epochs with the same validation score take the one of the lowest "
+        "validation loss, not the first; by default unless --consistency is given",
+        group="training",
     )  # fmt: skip
     pretrain: int = setting(
         0, "nodes: epochs of link prediction before the classes", group="training", low=0
@@ -214,7 +226,7 @@ class Config:
 
     batch_size: int | None = setting(
         None, "nodes or edges in a mini-batch; 0 for a full batch, which is the default where it "
-        "fits into memory", group="batches", low=0,
+        "fits into memory, for links up to 100,000 edges", group="batches", low=0,
     )  # fmt: skip
     fanout: str | None = setting(
         None, "neighbours drawn for each node of a mini-batch, then for each of these, with commas "

@@ -41,17 +41,18 @@ class NetworkSettings(TypedDict, total=False):
     patience: int | None
     eval_every: int
     lr: float | None
-    weight_decay: float
+    weight_decay: float | None
     ema: float
     clip: float
     hidden_share: float | None
     negatives: float | None
     step_nodes: int | None
-    class_weights: bool
+    class_weights: bool | None
     link_regulariser: float
-    consistency: float
+    consistency: float | None
     views: int
-    ties_by_loss: bool
+    smooth: float
+    ties_by_loss: bool | None
     pretrain: int
     batch_size: int | None
     fanout: str | None

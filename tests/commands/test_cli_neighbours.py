@@ -7,6 +7,7 @@ import pytest
 
 import hgcn as package
 from hgcn.cli import main
+from hgcn.commands import _display as display
 from small_graphs import tree, write_files
 
 fit_module = import_module("hgcn.runs.fit")
@@ -25,6 +26,13 @@ def folder(tmp_path_factory):
         patch.setattr(fit_module, "_draw", lambda run, folder: None)
         words = ["train", "edges.csv", "--epochs", "4", "--dim", "3", "--out", "run", "--quiet"]
         assert main(words) == 0
+        tree_words = [*words[:6], "--task", "hierarchy", "--quiet", "--out"]
+        assert main([*tree_words, "above", "--model", "free"]) == 0
+        named = ["--features", "nodes.csv", "--labels", "side", "--model", "mlp"]
+        assert main([*tree_words, "placed", *named]) == 0
+    (path / "fewer.csv").write_text("source,target\nn1,n0\n")
+    rows = (path / "nodes.csv").read_text().splitlines()[:3]
+    (path / "few_nodes.csv").write_text("\n".join(rows))
     return path
 
 
@@ -93,9 +101,33 @@ def test_mips_vectors_are_points_of_the_hyperboloid_with_another_sign(hgcn):
     assert (table["z0"] < 0).all()
 
 
+def test_a_long_search_says_how_far_it_is(monkeypatch, capsys):
+    monkeypatch.setattr(display.LiveDisplay, "show", lambda self, line: shown.append(str(line)))
+    shown: list[str] = []
+    blocks = [pl.DataFrame({"id": [0, 0, 1, 1]}), pl.DataFrame({"id": [2, 2]})]
+    assert [block.height for block in display.counted(blocks, "nodes", 3, 2)] == [4, 2]
+    assert shown[0].startswith("nodes 2/3  about ")
+    assert shown[1:] == ["nodes 3/3"]
+    assert not capsys.readouterr().out
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["ancestors", "nothing", "n3"], "there is none at nothing"),
+        (["ancestors", "run", "n3"], "Expected a run of the task 'hierarchy', got one of 'link'"),
+        (["ancestors", "above", "n333"], "Expected ids of nodes of the graph, got 'n333'"),
+        (["ancestors", "above", "n3", "-k", "0"], "-k to be a whole number above 0"),
+        (["ancestors", "above", "n3", "-o", "none/above.csv"], "Expected the folder none"),
+        (["roots", "run"], "Expected a run of the task 'hierarchy', got one of 'link'"),
+        (["roots", "edges.csv"], "edges.csv"),
+        (["place", "run", "--features", "nodes.csv"], "Expected a run of the task 'hierarchy'"),
+        (["evaluate", "above", "--graph", "fewer.csv"], "Expected the graph that free was trained"),
+        (
+            ["evaluate", "placed", "--graph", "fewer.csv", "--features", "few_nodes.csv"],
+            "Expected the 90 nodes of the run's own hierarchy, got 2",
+        ),
+        (["path", "above", "n3", "n333"], "got 'n333'"),
         (["neighbours", "bad.csv"], "coordinate in the column 'y', got 'far' (bad.csv, line 3)"),
         (["neighbours", "out.csv", "--coordinates", "ball"], "ball"),
         (["neighbours", "ids.csv"], "Expected two columns or more"),

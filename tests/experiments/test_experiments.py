@@ -64,7 +64,7 @@ def test_every_request_is_a_valid_configuration(name: str) -> None:
         request = cell.request(seed=3)
         config = Config(**request)
         assert (config.seed, config.task, config.source) == (3, cell.task, cell.source)
-        assert config.dim == 16
+        assert config.dim == 16 or name == "lowdim"
 
 
 def test_there_are_presets_of_every_method() -> None:
@@ -167,8 +167,9 @@ def test_the_summary_has_what_was_run(tmp_path: Path) -> None:
     cells = {cell.name: cell for cell in EXPERIMENTS["table1"]()}
     store = Store(tmp_path / "runs.jsonl")
     for name, score in (("hgcn/cora/link", 0.9), ("gcn/cora/link", 0.8), ("gat/cora/node", 0.7)):
-        store.add(record(cells[f"table1/{name}"], 0, score))
-    assert summary_markdown(store, seeds=1).splitlines() == [
+        for seed in range(2):
+            store.add(record(cells[f"table1/{name}"], seed, score))
+    assert summary_markdown(store, seeds=2).splitlines() == [
         "|  | Cora LP |",
         "| --- | --: |",
         "| GCN | 80.0 ± 0.0 |",
@@ -176,6 +177,44 @@ def test_the_summary_has_what_was_run(tmp_path: Path) -> None:
         "| HGCN | **90.0 ± 0.0** |",
         "| *HGCN in the paper* | *92.9* |",
     ]
+
+
+@pytest.mark.parametrize(
+    ("own", "rival", "bold", "difference"),
+    [
+        # Seeds differ by 20 points, the two methods on each of them by one: that is a difference.
+        ([0.60, 0.80, 0.70], [0.59, 0.79, 0.69], "HGCN", "+1.0 ± 0.0 (SAGE)"),
+        ([0.59, 0.79, 0.69], [0.60, 0.80, 0.70], "SAGE", "-1.0 ± 0.0 (SAGE)"),
+        # The mean is ahead by as much, on one seed only: that is none.
+        ([0.62, 0.80, 0.70], [0.59, 0.80, 0.70], "", "+1.0 ± 1.0 (SAGE)"),
+    ],
+)
+def test_methods_are_compared_seed_by_seed(
+    tmp_path: Path, own: list[float], rival: list[float], bold: str, difference: str
+) -> None:
+    store = Store(tmp_path / "runs.jsonl")
+    cells = {(c.row, c.dataset): c for c in EXPERIMENTS["nodes"]()}
+    for row, scores in (("hgcn", own), ("sage", rival)):
+        for seed, score in enumerate(scores):
+            store.add(record(cells[row, "debian"], seed, score))
+    store.add(record(cells["gcn", "debian"], 0, 0.99))  # one seed is hardly begun
+    header, *lines = (line.split(" | ") for line in blocks(store, 3)["nodes"].splitlines())
+    (line,) = (line for line in lines if line[0] == "| Debian")
+    assert line[-1] == f"{difference} |"
+    assert [title for title, entry in zip(header, line, strict=True) if "**" in entry] == (
+        [bold] if bold else []
+    )
+
+
+def test_cells_of_table_1_are_run_once_for_all_tables() -> None:
+    known = {cell.key(0) for cell in EXPERIMENTS["table1"]()}
+    same = [cell for cell in EXPERIMENTS["lowdim"]() if cell.row.endswith("-16")]
+    assert {cell.key(0) for cell in same} <= known
+    assert {cell.dataset for cell in EXPERIMENTS["nodes"]() if cell.key(0) not in known} == {
+        "citeseer", "twitch", "debian",
+    }  # fmt: skip
+    others = [cell for cell in EXPERIMENTS["lowdim"]() if not cell.row.endswith("-16")]
+    assert len({cell.key(0) for cell in others} - known) == len(others) == 96
 
 
 def test_a_small_reproduction_runs_and_fills_its_cell(tmp_path: Path) -> None:

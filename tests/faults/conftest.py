@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fault_children import COMMANDS, LINK, Case, run
+from fault_children import COMMANDS, HIERARCHY, LINK, Case, run
 from fault_tally import FULL, SEED, Tally, table
 from small_graphs import tree, write_files
 
@@ -59,10 +59,11 @@ def start(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def trained(start, children):
-    """The same with a finished run."""
+    """The same with a finished run, and one of a hierarchy."""
     folder = start.with_name("trained")
     shutil.copytree(start, folder)
-    assert run(children, folder, LINK).told() == 0
+    for words in (LINK, HIERARCHY):
+        assert run(children, folder, words).told() == 0
     return folder
 
 

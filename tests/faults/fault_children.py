@@ -19,6 +19,8 @@ TRAIN = ["train", "edges.csv", "--features", "nodes.csv", "--labels", "side", "-
 LINK = [*TRAIN[:7], "link", *TRAIN[8:]]
 SEARCH = ["search", "edges.csv", "--trials", "4", "--epochs", "2", "--eval-every", "1", "--dim",
           "2", "--processes", "1", "--out", "found", "--quiet"]  # fmt: skip
+HIERARCHY = ["train", "edges.csv", "--task", "hierarchy", "--model", "free", "--dim", "3",
+             "--epochs", "4", "--eval-every", "2", "--out", "above", "--quiet"]  # fmt: skip
 COMMANDS = {
     "train, links": LINK,
     "train, nodes": TRAIN,
@@ -37,6 +39,8 @@ COMMANDS = {
     "embed": ["embed", "run", "-o", "out.csv"],
     "predict": ["predict", "run", "--top-k", "9", "-o", "out.csv"],
     "view": ["view", "run", "-o", "page.html", "--no-open"],
+    "neighbours": ["neighbours", "run", "-k", "3", "-o", "near.parquet"],
+    "ancestors": ["ancestors", "above", "n5", "n9", "-k", "3", "-o", "above.csv"],
 }
 EVENTS = {"open", "os.rename", "os.remove", "os.mkdir", "os.chmod", "os.truncate"}
 """What counts as an operation on a file."""

@@ -12,12 +12,16 @@ import safetensors.torch  # noqa: F401
 
 import hgcn.cli
 import hgcn.commands._display
+import hgcn.commands.ancestors
 import hgcn.commands.embed
+import hgcn.commands.neighbours
 import hgcn.commands.predict
 import hgcn.commands.search
 import hgcn.commands.train
 import hgcn.commands.view
+import hgcn.nearest.scan
 import hgcn.runs.seeds
+import hgcn.training.hierarchy
 import hgcn.tuning.search  # noqa: F401
 from hgcn.data.reading import source  # noqa: F401
 from hgcn.runs.pictures import write_run_page

@@ -17,6 +17,7 @@ from fault_children import check_reason, try_all
 from hgcn.config import Config, read_toml
 from hgcn.data import read
 from hgcn.errors import HGCNError
+from hgcn.nearest.files import read_points
 from hgcn.tuning.search import search
 from small_graphs import tree
 
@@ -89,6 +90,41 @@ def test_damaged_graph_files(name, children, tally, tmp_path):
     count = tally(f"fuzz: {name}", short=20, full=2000 if "parquet" in name else 400)
     items = [(name, mutated(FILES[name], draw)) for _, draw in count]
     try_all(children, tmp_path / "work", count, partial(read_one, tmp_path / "work"), items)
+
+
+def points():
+    """A small table of points in two formats."""
+    table = pl.DataFrame({"id": list("abcd"), "x": [0.1, -0.2, 0.3, 0.0], "y": [0.5, 0, 0, -0.9]})
+    packed = io.BytesIO()
+    table.write_parquet(packed)
+    return {"points.csv": table.write_csv().encode(), "points.parquet": packed.getvalue()}
+
+
+POINTS = points()
+
+
+def search_one(folder, item):
+    """Search a table of points: finite distances in their order, or refused."""
+    name, content = item
+    path = folder / name
+    path.write_bytes(content)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            table = pl.concat(read_points(path, coordinates="ball").neighbour_blocks(None, 2))
+        except HGCNError as error:
+            check_reason(error)
+            return
+    assert table["distance"].is_finite().all()
+    assert (table["distance"] >= 0).all()
+    assert table.filter(pl.col("id") == pl.col("neighbour")).is_empty()
+
+
+@pytest.mark.parametrize("name", POINTS)
+def test_damaged_points(name, children, tally, tmp_path):
+    count = tally(f"fuzz: {name}", short=20, full=2000 if "parquet" in name else 400)
+    items = [(name, mutated(POINTS[name], draw)) for _, draw in count]
+    try_all(children, tmp_path / "work", count, partial(search_one, tmp_path / "work"), items)
 
 
 def test_damaged_settings(tally, tmp_path):

@@ -16,7 +16,7 @@ from hgcn import figures, geometry
 from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError, GraphError, RunError
 from hgcn.experiments import Store
-from hgcn.experiments.cells import curvature
+from hgcn.experiments.cells import curvature, lowdim
 from hgcn.figures import attention as attention_module
 from hgcn.figures.curvature import curvature_scores
 from hgcn.figures.geometry import ENDS, FAR, POINT, crosses, end_distance, line
@@ -193,6 +193,29 @@ def test_curvature_figure_shows_what_the_store_holds(tmp_path: Path) -> None:
     assert [float(mean) for mean in drawn.get_ydata()] == pytest.approx([91.0, 96.0])
     assert [float(mean) for mean in level.get_ydata()] == pytest.approx([82.0, 82.0])
     check_file(figure, tmp_path / "curvature.svg")
+
+
+def test_the_figure_of_few_dimensions_has_a_line_for_each_network_that_was_run(
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(RunError, match=r"hgcn reproduce lowdim --store .*none\.jsonl"):
+        figures.lowdim_figure(tmp_path / "none.jsonl")
+    store = Store(tmp_path / "runs.jsonl")
+    for cell in lowdim():
+        if cell.dataset == "cora" and cell.task == "link" and cell.settings["model"] != "gat":
+            score = 0.9 if cell.settings["model"] == "hgcn" else 0.8
+            store.add({"key": cell.key(0), "test": {"roc_auc": score}})
+    axes = figures.lowdim_figure(tmp_path / "runs.jsonl").axes
+    assert len(axes) == 8
+    (drawn,) = (ax for ax in axes if ax.containers)
+    found = {c.get_label(): [c[0].get_xdata().tolist(), c[0].get_ydata().tolist()]
+             for c in drawn.containers}  # fmt: skip
+    dims = [2, 4, 8, 16]
+    assert found == {
+        "GCN": [dims, [80.0] * 4],
+        "SAGE": [dims, [80.0] * 4],
+        "HGCN": [dims, [90.0] * 4],
+    }
 
 
 def test_curvature_figure_says_how_to_fill_the_store(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def expected(graph, i, j):
         sum(1 / degree[u] for u in common),
         len(paths),
         sum((degree[p[1]] * degree[p[2]]) ** -0.5 for p in paths),
-        distance if distance <= 8 else 0,
+        distance if distance <= kernels.FARTHEST else 0,
         ways(lambda u: (i, u), lambda u: (u, j)),
         ways(lambda u: (j, u), lambda u: (u, i)),
         ways(lambda u: (i, u), lambda u: (j, u)),
@@ -59,7 +59,7 @@ def expected(graph, i, j):
 GRAPHS = {
     "sparse": nx.gnm_random_graph(30, 40, seed=0),
     "dense": nx.gnm_random_graph(16, 60, seed=1),
-    "path": nx.path_graph(12),
+    "path": nx.path_graph(20),
     "directed": nx.gnm_random_graph(18, 60, seed=2, directed=True),
     "hub": nx.Graph([*nx.star_graph(60).edges, (1, 61), (2, 62), (1, 2), (61, 62), (62, 63)]),
     "no edges": nx.empty_graph(4),

@@ -7,11 +7,10 @@ from scipy.sparse import csr_matrix
 
 from hgcn.config import Config
 from hgcn.data.sparse import as_features
-from hgcn.errors import ConfigError, ModelError
+from hgcn.errors import ModelError
 from hgcn.models import MODELS, Propagated, build
 from hgcn.models.predictor import Predictor, model_settings
 from hgcn.models.propagated import propagate
-from hgcn.training.problem import choose
 from small_graphs import quick_run, tree
 
 TREE = random_tree()
@@ -94,11 +93,6 @@ def test_node_dropout_leaves_out_whole_rows_and_scales_the_others(sparse):
     assert abs(float((ratio[..., 0] == 0).double().mean()) - 0.75) < 0.05
     network.eval().encode(given, TREE.edge_index)
     torch.testing.assert_close(seen[-1].to_dense(), x)
-
-
-def test_mini_batches_are_refused():
-    with pytest.raises(ConfigError, match=r"propagat.*cannot be trained in mini-batches"):
-        choose(tree(), Config(task="node", propagation=4, batch_size=16))
 
 
 @pytest.mark.parametrize("task", ["link", "node"])

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from hgcn.errors import GraphError
+from hgcn.kernels import FARTHEST
 from hgcn.nn.structure import FACTS, StructureTerm, both_ways, pair_facts
 
 
@@ -12,14 +13,16 @@ def both(*ends):
     return torch.cat((edges, edges.flip(0)), dim=1)
 
 
-PATH = both((0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 8), (8, 9))
+LONG = FARTHEST + 1
+PATH = both(*((node, node + 1) for node in range(LONG)))
 
 
 def test_facts_of_nodes_with_nothing_in_common_are_zero():
-    edges = torch.cat((PATH, both((10, 11))), dim=1)
-    pairs = torch.tensor([[0, 0, 10, 12, 12], [9, 10, 11, 0, 13]])
-    assert not pair_facts(pairs, edges, None, 14).any()
-    assert pair_facts(torch.tensor([[0], [8]]), edges, None, 14).any()
+    island, alone = LONG + 1, LONG + 3
+    edges = torch.cat((PATH, both((island, island + 1))), dim=1)
+    pairs = torch.tensor([[0, 0, island, alone, alone], [LONG, island, island + 1, 0, alone + 1]])
+    assert not pair_facts(pairs, edges, None, alone + 2).any()
+    assert pair_facts(torch.tensor([[0], [FARTHEST]]), edges, None, alone + 2).any()
 
 
 def test_the_term_of_nodes_with_nothing_in_common_is_zero_whatever_it_learnt():
@@ -28,7 +31,7 @@ def test_the_term_of_nodes_with_nothing_in_common_is_zero_whatever_it_learnt():
     for weight in term.parameters():
         torch.nn.init.normal_(weight)
     assert term(torch.zeros(3, FACTS)).tolist() == [0, 0, 0]
-    facts = pair_facts(torch.tensor([[0], [2]]), PATH, None, 10).float()
+    facts = pair_facts(torch.tensor([[0], [2]]), PATH, None, LONG + 1).float()
     assert term(facts).item() != 0
 
 
@@ -74,9 +77,11 @@ def test_the_order_of_edges_does_not_change_facts(weighted):
 
 def test_self_loops_and_repeated_edges_do_not_count():
     more = torch.cat((PATH, torch.tensor([[1, 2, 0], [1, 2, 1]])), dim=1)
-    pairs = torch.combinations(torch.arange(10)).T
-    torch.testing.assert_close(pair_facts(pairs, more, None, 10), pair_facts(pairs, PATH, None, 10))
-    assert both_ways(more, None, 10).graph.degree.tolist() == [1, *[2] * 8, 1]
+    pairs = torch.combinations(torch.arange(LONG + 1)).T
+    torch.testing.assert_close(
+        pair_facts(pairs, more, None, LONG + 1), pair_facts(pairs, PATH, None, LONG + 1)
+    )
+    assert both_ways(more, None, LONG + 1).graph.degree.tolist() == [1, *[2] * (LONG - 1), 1]
 
 
 def test_other_numbers_of_facts_are_refused():

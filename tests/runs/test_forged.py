@@ -255,3 +255,12 @@ def test_a_time_between_checkpoints(monkeypatch):
     assert checkpoint_seconds() == CHECKPOINT_SECONDS
     monkeypatch.setenv("HGCN_CHECKPOINT_SECONDS", "2.5")
     assert checkpoint_seconds() == 2.5
+
+
+def test_a_structural_term_of_an_older_version_is_refused_with_a_way_out(run):
+    tree = read_tree(run / MODEL)
+    tree["weights"]["structure.hidden.weight"] = torch.zeros(32, 24)
+    write_tree(run / MODEL, tree)
+    seal(run)
+    with pytest.raises(RunError, match=r"got one of 24: .* older version.* hgcn train --config"):
+        load_run(run)

@@ -99,6 +99,76 @@ def test_links_of_hgcn_in_every_form(options: dict[str, object]) -> None:
     assert_same(batch, full, "float64")
 
 
+@pytest.mark.parametrize("task", ["node", "link"])
+@pytest.mark.parametrize("model", LAYERED)
+def test_propagated_features_in_mini_batches_are_those_of_the_whole(model: str, task: str) -> None:
+    """Loss and gradients, and embeddings layer by layer."""
+    graph = web(weighted=model in ("hgcn", "gcn", "sgc"))
+    settings = {"model": model, "task": task, "dtype": "float64", "propagation": 3, "layers": 1,
+                "val_share": 0.1, "test_share": 0.1}  # fmt: skip
+    full = task_of(graph, **settings)
+    batch = task_of(graph, **settings, batch_size=16 if task == "node" else 10**6, fanout="-1")
+    assert_same(batch, full, "float64")
+    for part in ("train", "val"):
+        wanted, _ = full.outputs(part)
+        torch.testing.assert_close(batch.outputs(part)[0], wanted, rtol=1e-12, atol=1e-12)
+
+
+def test_propagation_reaches_graphs_that_were_not_seen() -> None:
+    """Each part has graphs of its own: what is propagated in one says nothing of another."""
+    parts = {
+        "train": torch.arange(70),
+        "val": torch.arange(70, 105),
+        "test": torch.arange(105, 150),
+    }
+    graph = forest(split=parts)
+    settings = {"task": "node", "dtype": "float64", "propagation": 3, "normalise": "none"}
+    full = task_of(graph, **settings)
+    batch = task_of(graph, **settings, batch_size=30, fanout="-1")
+    changed = graph.x.clone()
+    changed[:105] = 7.0
+    other = task_of(graph.replace(x=changed), **settings)
+    for part in ("train", "val", "test"):
+        wanted, _ = full.outputs(part)
+        torch.testing.assert_close(batch.outputs(part)[0], wanted, rtol=1e-12, atol=1e-12)
+        assert torch.equal(other.outputs(part)[0], wanted) == (part == "test")
+
+
+@pytest.mark.parametrize(
+    ("model", "given", "chosen"),
+    [
+        ("hgcn", None, "15,10,2,2,2"),
+        ("mlp", None, "2,2,2"),
+        ("hgcn", "7", "7,7,7,7,7"),
+        ("hgcn", "7,6,5,4", "7,6,5,4,4"),
+    ],
+)
+def test_hops_of_propagation_come_after_those_of_the_layers(
+    model: str, given: str | None, chosen: str
+) -> None:
+    config = Config(model=model, task="node", propagation=3, layers=2, batch_size=9, fanout=given)
+    assert choose(tree(), config).fanout == chosen
+
+
+def test_with_few_edges_drawn_propagation_is_right_in_the_mean() -> None:
+    """The features of one hop are linear in the edges that are drawn, so nothing is lost."""
+    graph = web()
+    settings = {"model": "mlp", "task": "node", "dtype": "float64", "propagation": 1, "layers": 1}
+    full = task_of(graph, **settings)
+    batch = task_of(graph, **settings, batch_size=10**6, fanout="2")
+    wanted = full.predictor.encode(*full._parts["train"].seen.arguments)
+    draws = []
+    for epoch in range(1, 401):
+        (one,) = batch.batches(epoch, torch.Generator().manual_seed(epoch))
+        drawn = batch.predictor.encode(*one.part.seen.arguments)
+        draws.append(drawn[one.part.nodes].mean(0))
+    wanted = wanted[full._parts["train"].nodes].mean(0)
+    draws = torch.stack(draws)
+    error = draws.std(0) / len(draws) ** 0.5
+    assert ((draws.mean(0) - wanted).abs() < 4.5 * error).all()
+    assert (error < 0.07 * wanted.abs().max()).all()
+
+
 def test_sparse_features_and_root_weights() -> None:
     graph = web()
     x = torch.relu(torch.randn(60, 30, generator=torch.Generator().manual_seed(3)) - 0.5)
@@ -166,3 +236,24 @@ def test_hidden_edges_of_an_epoch_are_in_no_batch_and_all_are_asked_once() -> No
     assert max(sizes) - min(sizes) <= 1
     hidden = {frozenset(pair) for pair in positives.T.tolist()}
     assert not hidden & {frozenset(pair) for pair in seen.edge_index.T.tolist()}
+
+
+def test_mini_batches_learn_where_points_lie_far_out():
+    # All 64 features tell of the class, so points lie along a line and radii grow to 20. A
+    # self-loop whose gradients did not cancel exactly led to a norm of 1e10 here, and to no class.
+    generator = torch.Generator().manual_seed(0)
+    nodes = 1500
+    pairs = torch.randint(nodes, (2, 5 * nodes), generator=generator)
+    edges = torch.unique(torch.cat((pairs, pairs.flip(0)), dim=1), dim=1)
+    y = torch.randint(8, (nodes,), generator=generator)
+    x = 8 * torch.randn(nodes, 64, generator=generator) + 4 * y.unsqueeze(1)
+    graph = Graph(edges, nodes, x=x, y=y)
+    given = Config(task="node", batch_size=256, fanout="10,5", workers=0, val_share=0.2)
+    problem = Problem(graph, choose(graph, given))
+    task = problem.task(problem.predictor())
+    for layer in task.predictor.encoder.convs:  # where training would lead after some steps
+        layer.linear.weight.data *= 3
+    for batch in task.batches(1, generator):
+        task.predictor.zero_grad()
+        task.loss(batch).backward()
+        assert task.predictor.encoder.convs[0].linear.weight.grad.norm() < 100

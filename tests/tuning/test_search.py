@@ -14,7 +14,7 @@ from hgcn.config import Config
 from hgcn.data.graph import Graph
 from hgcn.data.sparse import as_features
 from hgcn.data.splits import split_links, split_nodes
-from hgcn.errors import ConfigError, RunError
+from hgcn.errors import ConfigError, LegacyWarning, RunError
 from hgcn.models import options_of
 from hgcn.models.predictor import MODEL_OPTIONS
 from hgcn.names import MODELS, TASKS
@@ -137,14 +137,24 @@ def test_degrees_are_searched_on_graphs_with_features():
     assert trials["normalise"].to_list() == ["row"] * 4 + ["standard"]
 
 
-def test_agreement_is_searched_where_labels_are_few():
+def test_agreement_and_propagation_are_searched_where_labels_are_few():
     graph, config = tree(), Config(task="node")
-    assert "consistency" not in make_space(None, graph, config)
+    few_only = {"consistency", "propagation", "node_dropout"}
+    assert not few_only & set(make_space(None, graph, config))
     nodes = torch.arange(graph.num_nodes)
     for few, found in ((6, True), (7, False)):
         split = {"train": nodes[:few], "val": nodes[20:30], "test": nodes[30:]}
         space = make_space(None, graph.replace(split=split), config)
-        assert ("consistency" in space) == found
+        assert few_only & set(space) == (few_only if found else set())
+    with pytest.warns(LegacyWarning):
+        legacy = make_space(None, graph, Config(task="node", protocol="legacy"))
+    assert set(make_space(None, graph, config)) - set(legacy) == {"smooth"}
+    mean = make_space(None, graph, Config(task="node", aggregation="centroid"))
+    assert set(make_space(None, graph, config)) - set(mean) == {"symmetric"}
+    # A model that reads no features has nothing to propagate.
+    split = {"train": nodes[:6], "val": nodes[20:30], "test": nodes[30:]}
+    space = make_space(None, graph.replace(split=split), Config(task="node", model="hyp"))
+    assert few_only & set(space) == {"consistency"}
 
 
 def test_all_faults_of_a_space_are_told_at_once(tmp_path):

@@ -12,11 +12,14 @@ import torch
 
 from hgcn import viewer
 from hgcn.cli import main
+from hgcn.data import load
 from hgcn.errors import ConfigError
+from hgcn.nearest.files import read_points
 from hgcn.runs import pictures
 from hgcn.runs.fit import fit
 from hgcn.runs.folder import load_run
 from hgcn.runs.run import Run
+from hgcn.scenes.of_points import points_scene
 
 EDGES = "\n".join(["source,target", *(f"p{k},p{(k - 1) // 2}" for k in range(1, 31))])
 SETTINGS = {"dim": 3, "epochs": 10, "eval_every": 5}
@@ -179,3 +182,64 @@ def test_serve_gets_the_page(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert main(["view", str(folder / "gcn"), "--serve", "--port", "8123", "--no-open"]) == 0
     path = folder / "gcn" / "disk.html"
     assert served == [(path, {"port": 8123, "open_browser": False})]
+
+
+POINTS = "id,x,y,z\n" + "".join(f"p{k},{0.02 * k},{-0.01 * k},0.1\n" for k in range(31))
+
+
+def test_view_draws_any_table_of_points(
+    tmp_path: Path, opened: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "own.csv").write_text(POINTS)
+    words = ["view", str(tmp_path / "own.csv"), "--coordinates", "ball", "--curvature", "0.5"]
+    assert main(words) == 0
+    text = check_page(tmp_path / "own.html", "own.csv")
+    assert "p17" in text
+    assert '"curvature":0.5' in text
+    assert opened == [(tmp_path / "own.html").resolve().as_uri()]
+    assert capsys.readouterr().out.strip() == str(tmp_path / "own.html")
+
+
+def test_view_draws_points_with_the_edges_of_their_graph(folder: Path, tmp_path: Path) -> None:
+    """The rows of a table may have another order than the nodes of the graph, and more ids."""
+    head, *rows = POINTS.splitlines()
+    (tmp_path / "own.csv").write_text("\n".join([head, "stranger,0,0,0", *rows[::-1]]))
+    scene = points_scene(read_points(tmp_path / "own.csv", c=0), load(folder / "tree.csv"))
+    assert scene.num_nodes == 31
+    assert scene.edges.shape == (2, 30)
+    assert list(scene.columns)[:3] == ["radius", "degree", "depth"]
+    far = scene.columns["radius"]
+    assert isinstance(far, viewer.Numbers)
+    number = scene.ids.tolist().index("p30")
+    assert far.values[number] == pytest.approx((0.6**2 + 0.3**2 + 0.1**2) ** 0.5)
+    words = ["view", str(tmp_path / "own.csv"), "--graph", str(folder / "tree.csv"), "--no-open"]
+    assert main([*words, "--compare", str(tmp_path / "own.csv")]) == 0
+    check_page(tmp_path / "own-tree-own-csv.html", "own.csv and own.csv")
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["view", "own.csv", "--coordinates", "ball"], "ball"),
+        (["view", "own.csv", "--features", "own.csv"], "Expected --graph beside --features"),
+        (["view", "own.csv", "--graph", "tree.csv"], "Expected ids of own.csv, got 'p1'"),
+        (["view", "own.csv", "-o", "page.png"], "Expected --out to end in .html"),
+        (["view", "own.csv", "--compare", "gcn"], "gcn"),
+        (["view", "gcn", "--coordinates", "ball"], "a run knows its own"),
+    ],
+)
+def test_a_table_that_cannot_be_drawn_is_told(
+    folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    message: str,
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copy(folder / "tree.csv", "tree.csv")
+    Path("own.csv").write_text("id,x\np0,0\nfar,1.5\n")
+    Path("gcn").mkdir()
+    assert main(words) == 2
+    assert message in capsys.readouterr().err
+    assert not list(tmp_path.glob("*.html"))

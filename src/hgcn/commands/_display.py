@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from rich.console import Console, ConsoleOptions, Group, RenderResult
@@ -15,6 +15,8 @@ from rich.text import Text
 from hgcn.names import PLAIN_SCORES, score_name
 
 if TYPE_CHECKING:
+    import polars as pl
+
     from hgcn.experiments.reproduce import Status
     from hgcn.runs.auto import Choosing
     from hgcn.runs.seeds import Seeds
@@ -128,6 +130,27 @@ class LiveDisplay:
         best = "" if state.best is None else f"best {100 * state.best:.2f}"
         facts = [(1, f"rung {state.rung}"), (0, best), (0, f"{duration(state.seconds_left)} left")]
         self.show(Line(f"choosing: candidate {state.candidate} of {state.candidates}", facts))
+
+
+def counted(
+    blocks: Iterable[pl.DataFrame], what: str, total: int, a_row: int = 1
+) -> Iterator[pl.DataFrame]:
+    """Pass on blocks of a table, and show how much of it is there.
+
+    Args:
+        blocks: tables.
+        what: what is counted.
+        total: how many of them there are.
+        a_row: rows of the table for each of them.
+    """
+    done, begin = 0, time.monotonic()
+    with LiveDisplay() as display:
+        for block in blocks:
+            done += block.height // a_row
+            left = (time.monotonic() - begin) * (total - done) / max(1, done)
+            facts = [(0, f"about {duration(left)} more" if done < total else "")]
+            display.show(Line(f"{what} {done:,}/{total:,}", facts, done / total))
+            yield block
 
 
 class TrainingDisplay(LiveDisplay):

@@ -20,6 +20,11 @@ def add_points(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "points", metavar="RUN", help="run folder, or a table of points: an id, then coordinates"
     )
+    add_coordinates(parser)
+
+
+def add_coordinates(parser: argparse.ArgumentParser) -> None:
+    """Add how to read a table of points."""
     group = parser.add_argument_group("a table of points")
     group.add_argument(
         "--coordinates", metavar="|".join(POINT_COORDINATES),
@@ -30,25 +35,36 @@ def add_points(parser: argparse.ArgumentParser) -> None:
 
 def open_points(arguments: argparse.Namespace) -> Points:
     """The points of the run or table that is named."""
-    if Path(arguments.points).is_file():
-        preload(arguments, "hgcn.nearest.files")
-        from hgcn.nearest.files import read_points
-
-        return read_points(
-            arguments.points,
-            coordinates=arguments.coordinates or "normal",
-            c=_curvature(arguments.curvature),
-        )
-    for flag in ("coordinates", "curvature"):
-        if getattr(arguments, flag) is not None:
-            raise ConfigError(
-                f"Expected a table of points beside --{flag}, got {arguments.points!r}: a run "
-                "knows its own."
-            )
+    if is_table(arguments.points, arguments):
+        return read_table(arguments.points, arguments)
     preload(arguments, "hgcn.runs.folder")
     from hgcn.runs.folder import load_run
 
     return load_run(arguments.points).points()
+
+
+def is_table(name: str, arguments: argparse.Namespace) -> bool:
+    """Whether a name is that of a table of points; a run is refused beside flags of a table."""
+    if Path(name).is_file():
+        return True
+    for flag in ("coordinates", "curvature"):
+        if getattr(arguments, flag) is not None:
+            raise ConfigError(
+                f"Expected a table of points beside --{flag}, got {name!r}: a run knows its own."
+            )
+    return False
+
+
+def read_table(name: str, arguments: argparse.Namespace) -> Points:
+    """The points of a table, in the coordinates that flags name."""
+    preload(arguments, "hgcn.nearest.files")
+    from hgcn.nearest.files import read_points
+
+    return read_points(
+        name,
+        coordinates=arguments.coordinates or "normal",
+        c=_curvature(arguments.curvature),
+    )
 
 
 def _curvature(text: str | None) -> float:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from hgcn.commands._loading import preload
+from hgcn.commands._settings import above_zero
 from hgcn.errors import ConfigError, DataError
 from hgcn.text import one_of
 
@@ -23,16 +24,23 @@ SHOWN = 20
 """Rows of a table in the terminal; the others are for files."""
 
 
-def add_run(parser: argparse.ArgumentParser) -> None:
+def add_run(
+    parser: argparse.ArgumentParser, what: str = "run folder, as `hgcn train` writes it"
+) -> None:
     """Add the run folder, and another graph to apply the run to."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("run", metavar="RUN", help="run folder, as `hgcn train` writes it")
+    parser.add_argument("run", metavar="RUN", help=what)
     group = parser.add_argument_group("another graph than the run's own")
     group.add_argument("--graph", metavar="SOURCE", help="name of a data set, edge list or folder")
     group.add_argument("--features", metavar="FILE", help="its node features")
     group.add_argument(
         "--labels", metavar="NAME", help="its node labels; a column is found by its old name"
     )
+
+
+def add_k(parser: argparse.ArgumentParser, default: int, of: str = "so many of each node") -> None:
+    """Add how many rows are asked for."""
+    parser.add_argument("-k", default=str(default), metavar="K", help=f"{of} ({default})")
 
 
 def add_only_new(parser: argparse.ArgumentParser) -> None:
@@ -55,15 +63,31 @@ def open_run(arguments: argparse.Namespace) -> tuple[Run, Graph | None]:
     preload(arguments, "hgcn.runs.folder")
     from hgcn.runs.folder import load_run
 
+    options = graph_options(arguments)
+    if arguments.graph is None and getattr(arguments, "only_new", False):
+        raise ConfigError("Expected --graph beside --only-new: the run's own nodes are known.")
+    run = load_run(arguments.run)
+    return run, None if arguments.graph is None else run.resolve(arguments.graph, **options)
+
+
+def graph_options(arguments: argparse.Namespace) -> dict[str, str]:
+    """How to read the other graph; flags without one are refused."""
     options = {name: getattr(arguments, name) for name in ("features", "labels")}
     options = {name: value for name, value in options.items() if value is not None}
     if arguments.graph is None and options:
         flags = " and ".join(f"--{name}" for name in options)
         raise ConfigError(f"Expected --graph beside {flags}: they belong to another graph.")
-    if arguments.graph is None and getattr(arguments, "only_new", False):
-        raise ConfigError("Expected --graph beside --only-new: the run's own nodes are known.")
-    run = load_run(arguments.run)
-    return run, None if arguments.graph is None else run.resolve(arguments.graph, **options)
+    return options
+
+
+def deliver_nodes(
+    arguments: argparse.Namespace, table: Callable[[Run, Graph | None, int], pl.DataFrame]
+) -> int:
+    """Deliver a table of k nodes that a run finds; what is wrong with the flags is told first."""
+    k, path = above_zero("-k", arguments.k), check_output(arguments.out)
+    trained, graph = open_run(arguments)
+    deliver([table(trained, graph, k)], path)
+    return 0
 
 
 def check_output(name: str | None) -> Path | None:

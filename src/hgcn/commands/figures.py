@@ -20,6 +20,7 @@ NAMES = {
     "geometry": "geodesics of the disk, distance against curvature (figure 1)",
     "embeddings": "GCN and HGCN on Disease and Cora, first and last layer (figure 3)",
     "curvature": "ROC AUC against a fixed curvature, from the store (figure 4)",
+    "lowdim": "links and nodes in 2 to 16 dimensions, from the store",
     "attention": "attention of a node two hops far, GAT and HGCN (figure 5)",
     "training": "loss, validation score and curvatures of a run",
     "reliability": "how often links of a probability are there",
@@ -35,6 +36,7 @@ examples:
   hgcn figures embeddings --out figure3.pdf       trains four small runs first
   hgcn figures embeddings runs/a runs/b           draws runs of yours
   hgcn figures curvature --store results/runs.jsonl
+  hgcn figures lowdim                             after hgcn reproduce lowdim
   hgcn figures attention --node 17
   hgcn figures training runs/a --out training.png
   hgcn figures reliability runs/a
@@ -109,6 +111,12 @@ def _curvature(arguments: argparse.Namespace) -> Figure:
     return curvature_figure(Path(arguments.store))
 
 
+def _lowdim(arguments: argparse.Namespace) -> Figure:
+    from hgcn.figures.lowdim import lowdim_figure
+
+    return lowdim_figure(Path(arguments.store))
+
+
 def _training(arguments: argparse.Namespace) -> Figure:
     from hgcn.figures.training import training_figure
 
@@ -181,6 +189,7 @@ _DRAW = {
     "geometry": _geometry,
     "embeddings": _embeddings,
     "curvature": _curvature,
+    "lowdim": _lowdim,
     "attention": _attention,
     "training": _training,
     "reliability": _reliability,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from hgcn.commands._points import add_points, open_points
-from hgcn.commands._run import add_output, check_output, deliver
+from hgcn.commands._run import add_k, add_output, check_output, deliver
 from hgcn.commands._settings import above_zero
 
 EXAMPLES = """\
@@ -25,7 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "nodes", metavar="NODE", nargs="*", help="id of a node; without, all of them"
     )
-    parser.add_argument("-k", default="10", metavar="K", help="so many of each node (10)")
+    add_k(parser, 10)
     add_output(parser, required=False)
     parser.epilog = EXAMPLES
 
@@ -34,5 +34,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Find the neighbours."""
     k, path = above_zero("-k", arguments.k), check_output(arguments.out)
     points = open_points(arguments)
-    deliver(points.neighbour_blocks(arguments.nodes or None, k), path)
+    blocks = points.neighbour_blocks(arguments.nodes or None, k)
+    from hgcn.commands._display import counted
+
+    deliver(counted(blocks, "nodes", len(arguments.nodes or points.z), k), path)
     return 0

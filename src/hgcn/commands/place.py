@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from hgcn.commands._loading import preload
-from hgcn.commands._run import add_output, check_output, deliver
+from hgcn.commands._run import add_k, add_output, check_output, deliver
 from hgcn.commands._settings import above_zero
 
 EXAMPLES = """\
@@ -26,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--features", metavar="FILE", required=True, help="the new nodes: a table with an id"
     )
-    parser.add_argument("-k", default="5", metavar="K", help="so many of each node (5)")
+    add_k(parser, 5)
     add_output(parser, required=False)
     parser.epilog = EXAMPLES
 

@@ -18,7 +18,10 @@ from hgcn.text import one_of
 if TYPE_CHECKING:
     from hgcn.experiments import Cell, Store
 
-NAMES = ("table1", "legacy", "ablation", "curvature", "strangers", "seal", "presets", "datasets")
+NAMES = (
+    "table1", "legacy", "ablation", "curvature", "strangers", "seal", "presets", "nodes", "lowdim",
+    "datasets",
+)  # fmt: skip
 QUICK_ROWS = ("hgcn", "gcn")
 
 EXAMPLES = """\
@@ -28,6 +31,8 @@ examples:
   hgcn reproduce table1 --cells '*/cora/link' 'gcn/disease/*'
   hgcn reproduce ablation --seeds 3
   hgcn reproduce strangers --cells '*/power/*'  graphs nobody tuned for
+  hgcn reproduce nodes --cells '*/citeseer/*'   classes on eight graphs
+  hgcn reproduce lowdim                   2, 4, 8 and 16 dimensions
   hgcn reproduce table1 --show            show what the store holds
 
 Finished runs are kept in the store, one line of JSON each, so an interrupted

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from hgcn.commands._run import add_output, add_run, check_output, deliver, open_run
-from hgcn.commands._settings import above_zero
+from hgcn.commands._run import add_k, add_output, add_run, deliver_nodes
 
 EXAMPLES = """\
 examples:
@@ -20,14 +19,11 @@ has for each of them.
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare arguments."""
     add_run(parser)
-    parser.add_argument("-k", default="10", metavar="K", help="so many nodes (10)")
+    add_k(parser, 10, "so many nodes")
     add_output(parser, required=False)
     parser.epilog = EXAMPLES
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Find the roots."""
-    k, path = above_zero("-k", arguments.k), check_output(arguments.out)
-    trained, graph = open_run(arguments)
-    deliver([trained.roots(k, graph)], path)
-    return 0
+    return deliver_nodes(arguments, lambda run, graph, k: run.roots(k, graph))

@@ -59,10 +59,18 @@ class Cell:
     def request(self, seed: int) -> dict[str, Any]:
         """All settings of a run: those of the preset, overruled by those of the cell."""
         wanted = {**self.settings, "task": self.task}
-        if not self.tuned:
-            return {**wanted, "source": self.source, "seed": seed}
-        _, base = preset(self.source, {"structure": False, **wanted})
+        _, base = self._preset()
         return {**base, **wanted, "source": self.source, "seed": seed}
+
+    @property
+    def preset(self) -> str:
+        """The name of the preset that its runs start from; empty for the defaults."""
+        return self._preset()[0]
+
+    def _preset(self) -> tuple[str, dict[str, Any]]:
+        if not self.tuned:
+            return "", {}
+        return preset(self.source, {"structure": False, **self.settings, "task": self.task})
 
     def key(self, seed: int) -> str:
         """The key of a run in the store: equal for equal requests, whatever table they are for."""
@@ -165,6 +173,41 @@ def presets() -> list[Cell]:
     return [Cell("presets", row, dataset, "link", settings) for dataset in WITH_PRESETS]
 
 
+NODES = ("disease", "disease_m", "airport", "cora", "citeseer", "pubmed", "twitch", "debian")
+"""Graphs with classes. Those without a preset are run with the defaults."""
+NODE_METHODS = ("gcn", "gat", "sage", "sgc", "hgcn")
+"""The networks that use edges."""
+
+
+def nodes() -> list[Cell]:
+    """Classes of nodes on all graphs; the cells of Table 1 are the same runs."""
+    return [
+        Cell("nodes", model, dataset, "node", {"model": model, "protocol": "clean"})
+        for model in NODE_METHODS
+        for dataset in NODES
+    ]
+
+
+DIMENSIONS = (2, 4, 8, 16)
+LOW_METHODS = ("gcn", "gat", "sage", "hgcn")
+LOW_GRAPHS = ("disease_m", "airport", "pubmed", "cora")
+
+
+def lowdim() -> list[Cell]:
+    """Links and nodes in few dimensions; all other settings are those of Table 1.
+
+    The cells of 16 dimensions are those of Table 1.
+    """
+    return [
+        Cell("lowdim", f"{model}-{dim}", dataset, task,
+             {"model": model, "protocol": "clean", **({} if dim == 16 else {"dim": dim})})
+        for model in LOW_METHODS
+        for dataset in LOW_GRAPHS
+        for task in ("link", "node")
+        for dim in DIMENSIONS
+    ]  # fmt: skip
+
+
 EXPERIMENTS: Mapping[str, Callable[[], list[Cell]]] = {
     "table1": table1,
     "legacy": legacy,
@@ -173,5 +216,7 @@ EXPERIMENTS: Mapping[str, Callable[[], list[Cell]]] = {
     "strangers": strangers,
     "seal": seal,
     "presets": presets,
+    "nodes": nodes,
+    "lowdim": lowdim,
 }
 """Experiments by name."""

@@ -11,9 +11,10 @@ TITLES = {
     "euc": "Euc", "hyp": "Hyp", "euc-mixed": "Euc-Mixed", "hyp-mixed": "Hyp-Mixed", "mlp": "MLP",
     "hnn": "HNN", "gcn": "GCN", "gat": "GAT", "sage": "SAGE", "sgc": "SGC", "hgcn": "HGCN",
     "disease": "Disease", "disease_m": "Disease-M", "ppi": "PPI", "airport": "Airport",
-    "pubmed": "PubMed", "cora": "Cora",
+    "pubmed": "PubMed", "cora": "Cora", "citeseer": "CiteSeer", "twitch": "Twitch",
+    "debian": "Debian",
 }  # fmt: skip
-"""The names that the paper has for models and data sets."""
+"""The names of models and data sets, those of the paper where it has them."""
 
 COLUMNS = (
     ("disease", "link"), ("disease", "node"), ("disease_m", "link"), ("disease_m", "node"),

@@ -54,8 +54,12 @@ class Store:
 
     def of(self, cell: Cell, seeds: int) -> list[dict[str, Any]]:
         """The results of a cell for the seeds 0, 1, ..."""
-        keys = (cell.key(seed) for seed in range(seeds))
-        return [self.records[key] for key in keys if key in self.records]
+        return list(self.by_seed(cell, seeds).values())
+
+    def by_seed(self, cell: Cell, seeds: int) -> dict[int, dict[str, Any]]:
+        """The same by seed."""
+        keys = {seed: cell.key(seed) for seed in range(seeds)}
+        return {seed: self.records[key] for seed, key in keys.items() if key in self.records}
 
     def seconds(self) -> dict[tuple[str, str, str], float]:
         """Median time of a run by source, task and model."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from hgcn.experiments import paper
@@ -24,46 +23,23 @@ from hgcn.experiments.cells import (
     strangers,
     table1,
 )
+from hgcn.experiments.node_tables import lowdim_markdown, nodes_markdown
 from hgcn.experiments.paper import TITLES
+from hgcn.experiments.scores import (
+    Column,
+    Value,
+    begun,
+    by_seed,
+    gain_of,
+    markdown,
+    shown,
+    value,
+    value_of,
+)
 from hgcn.experiments.store import Store
 
-SCORES = {"link": "roc_auc", "node": "f1"}
-HYPERBOLIC = ("hyp", "hyp-mixed", "hnn", "hgcn")
-
-
-@dataclass(frozen=True)
-class Value:
-    """The score of a cell: mean and standard deviation in per cent, and the number of seeds."""
-
-    mean: float
-    std: float
-    seeds: int
-
-    def __str__(self) -> str:
-        return f"{self.mean:.1f} ± {self.std:.1f}"
-
-
-def value(store: Store, cell: Cell, seeds: int) -> Value | None:
-    """The test score of a cell, from the seeds that were run; None if there is none."""
-    scores = [100 * r["test"][SCORES[cell.task]] for r in store.of(cell, seeds)]
-    return _value(scores)
-
-
-def _value(scores: Sequence[float]) -> Value | None:
-    if not scores:
-        return None
-    spread = statistics.stdev(scores) if len(scores) > 1 else 0.0
-    return Value(statistics.fmean(scores), spread, len(scores))
-
-
-def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown: first column to the left, the others to the right."""
-    lines = [header, ["---", *["--:"] * (len(header) - 1)], *rows]
-    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
-
-
-Column = tuple[str, str]
-"""A column of Table 1: a data set and a task."""
+Place = tuple[str, str]
+"""A column of Table 1: a data set and a task. In a record: a part of it, and a score."""
 
 
 class Scores:
@@ -72,48 +48,55 @@ class Scores:
     def __init__(self, store: Store, cells: Sequence[Cell], seeds: int) -> None:
         self.seeds = seeds
         self.cells = {(c.row, (c.dataset, c.task)): c for c in cells}
-        self.values = {key: value(store, cell, seeds) for key, cell in self.cells.items()}
-        self.columns = [column for column in SOURCES if any(key[1] == column for key in self.cells)]
+        self.columns = {
+            place: Column(
+                {
+                    row: by_seed(store, c, seeds)
+                    for (row, at), c in self.cells.items()
+                    if at == place
+                }
+            )
+            for place in SOURCES
+            if any(key[1] == place for key in self.cells)
+        }
 
-    def of_column(self, column: Column) -> dict[str, float]:
-        """The means of a column that are known, by model."""
-        return {row: v.mean for (row, at), v in self.values.items() if at == column and v}
-
-    def line(self, model: str, columns: Sequence[Column]) -> list[str]:
-        """The row of a model; the best value of each column is bold."""
+    def line(self, model: str, places: Iterable[Place]) -> list[str]:
+        """The row of a model; bold where it is the best and ahead of the other kind of space."""
         entries = []
-        for column in columns:
-            best = max(self.of_column(column).values(), default=math.inf)
-            meant = (model, column) in self.cells
-            entry = self.values.get((model, column))
-            entries.append(_entry(entry, self.seeds, best) if meant else "–")
+        for place in places:
+            column = self.columns[place]
+            best = column.mean(model) if column.winner() == model else math.inf
+            meant = (model, place) in self.cells
+            entries.append(shown(column.values[model], self.seeds, best) if meant else "–")
         return [TITLES[model], *entries]
 
-    def reduction(self, column: Column) -> str:
+    def reduction(self, place: Place) -> str:
         """The change of the error from the best Euclidean model to HGCN, in per cent."""
-        means = self.of_column(column)
-        others = [mean for row, mean in means.items() if row not in HYPERBOLIC]
-        if "hgcn" not in means or not others:
+        column = self.columns[place]
+        own, rival = column.values.get("hgcn"), column.best(hyperbolic=False)
+        if own is None or rival is None:
             return ""
-        return f"{100 * ((100 - means['hgcn']) / (100 - max(others)) - 1):+.1f} %"
+        return f"{100 * ((100 - own.mean) / (100 - column.mean(rival)) - 1):+.1f} %"
 
 
-def _published(model: str, columns: Sequence[Column], title: str = "*paper*") -> list[str]:
+def _published(model: str, columns: Iterable[Place], title: str = "*paper*") -> list[str]:
     numbers = [paper.TABLE1.get((model, *column)) for column in columns]
     return [title, *[f"*{number:.1f}*" if number is not None else "" for number in numbers]]
 
 
-def _header(columns: Sequence[Column]) -> list[str]:
+def _header(columns: Iterable[Place]) -> list[str]:
     return ["", *[f"{TITLES[d]} {'LP' if t == 'link' else 'NC'}" for d, t in columns]]
 
 
 def table1_markdown(store: Store, seeds: int, protocol: str = "clean") -> str:
     """Table 1, ours and the paper's, with the error of HGCN against the best Euclidean model."""
     scores = Scores(store, table1(protocol), seeds)
-    columns = scores.columns
+    columns = list(scores.columns)
     rows = []
     for model in _order():
         rows += [scores.line(model, columns), _published(model, columns)]
+    compared = [scores.columns[column].against_euclidean() for column in columns]
+    rows.append(["HGCN − best Euclidean", *compared])
     rows.append(["error reduction", *[scores.reduction(column) for column in columns]])
     rows.append(["delta", *[_delta(SOURCES[column]) for column in columns]])
     rows.append(["*paper*", *[f"*{paper.DELTA[dataset]:g}*" for dataset, _ in columns]])
@@ -123,21 +106,14 @@ def table1_markdown(store: Store, seeds: int, protocol: str = "clean") -> str:
 def summary_markdown(store: Store, seeds: int) -> str:
     """Table 1 in short: the models and columns that have results, and the paper's HGCN."""
     scores = Scores(store, table1(), seeds)
-    columns = [column for column in scores.columns if "hgcn" in scores.of_column(column)]
-    run = {row for (row, _), entry in scores.values.items() if entry}
+    columns = [place for place, column in scores.columns.items() if column.values["hgcn"]]
+    run = {row for column in scores.columns.values() for row, one in column.values.items() if one}
     rows = [scores.line(model, columns) for model in _order() if model in run]
     return markdown(_header(columns), [*rows, _published("hgcn", columns, "*HGCN in the paper*")])
 
 
 def _order() -> list[str]:
     return list(paper.METHODS)
-
-
-def _entry(entry: Value | None, seeds: int, best: float = math.inf) -> str:
-    if entry is None:
-        return "missing"
-    text = f"**{entry}**" if entry.mean >= best - 0.05 else str(entry)
-    return text if entry.seeds == seeds else f"{text} ({entry.seeds})"
 
 
 def _delta(source: str) -> str:
@@ -155,7 +131,7 @@ def ablation_markdown(store: Store, seeds: int) -> str:
         line = [row]
         for dataset in ("disease", "airport"):
             entry = value(store, cells[row, dataset], seeds)
-            line += [_entry(entry, seeds), f"{paper.ABLATION[row, dataset]}"]
+            line += [shown(entry, seeds), f"{paper.ABLATION[row, dataset]}"]
         rows.append(line)
     return markdown(["", "Disease LP", "*paper*", "Airport LP", "*paper*"], rows)
 
@@ -163,7 +139,7 @@ def ablation_markdown(store: Store, seeds: int) -> str:
 def curvature_markdown(store: Store, seeds: int) -> str:
     """Figure 4 in numbers: ROC AUC on Disease against a fixed curvature."""
     rows = [
-        [f"c = {cell.row}" if cell.row != "gcn" else "Euclidean GCN", _entry(entry, seeds)]
+        [f"c = {cell.row}" if cell.row != "gcn" else "Euclidean GCN", shown(entry, seeds)]
         for cell in curvature()
         if (entry := value(store, cell, seeds)) is not None
     ]
@@ -197,10 +173,6 @@ def strangers_markdown(store: Store, seeds: int) -> str:
     return "\n\n".join(parts)
 
 
-Place = tuple[str, str]
-"""Where a score is in a record: the part of it, and the name of the score."""
-
-
 def _stranger(found: dict[str, list[dict[str, Any]]], place: Place, seeds: int) -> list[str]:
     """The row of one graph: a score of each network, of the best untrained, and the gain."""
     part, score = place
@@ -214,29 +186,19 @@ def _stranger(found: dict[str, list[dict[str, Any]]], place: Place, seeds: int) 
             for name, values in record["untrained"].items():
                 if score in values:
                     untrained.setdefault(name, {})[record["seed"]] = 100 * values[score]
-    entries = {row: _value(list(by_seed.values())) for row, by_seed in scores.items()}
-    # A column that is hardly begun is neither the best nor the one to compare with.
-    most = max(len(by_seed) for by_seed in scores.values())
-    begun = [row for row, by_seed in scores.items() if by_seed and 2 * len(by_seed) >= most]
-    best = max((entry.mean for row in begun if (entry := entries[row])), default=math.inf)
+    entries = {row: value_of(list(by_seed.values())) for row, by_seed in scores.items()}
+    rows = begun(scores)
+    best = max((entry.mean for row in rows if (entry := entries[row])), default=math.inf)
     line = [
-        _entry(entry, seeds, best if row in begun else math.inf) for row, entry in entries.items()
+        shown(entry, seeds, best if row in rows else math.inf) for row, entry in entries.items()
     ]
     name = max(untrained, key=lambda name: statistics.fmean(untrained[name].values()), default="")
-    line.append(f"{_value(list(untrained[name].values()))} ({name})" if name else "")
-    others = [scores[row] for row in begun if row != "HGCN"]
+    line.append(f"{value_of(list(untrained[name].values()))} ({name})" if name else "")
+    others = [scores[row] for row in rows if row != "HGCN"]
     others += [untrained[name]] if name else []
-    rival = max(others, key=lambda by_seed: statistics.fmean(by_seed.values()), default={})
-    return [*line, _gain(scores["HGCN"], rival)]
-
-
-def _gain(own: dict[int, float], rival: dict[int, float]) -> str:
-    """The mean difference over the seeds that both have, and its standard error."""
-    gains = [own[seed] - rival[seed] for seed in own if seed in rival]
-    if len(gains) < 2:
-        return ""
-    error = statistics.stdev(gains) / math.sqrt(len(gains))
-    return f"{statistics.fmean(gains):+.1f} ± {error:.1f}"
+    rival = max(others, key=lambda one: statistics.fmean(one.values()), default={})
+    gain = gain_of(scores["HGCN"], rival)
+    return [*line, "" if gain is None else str(gain)]
 
 
 def seal_markdown(store: Store, seeds: int) -> str:
@@ -247,7 +209,7 @@ def seal_markdown(store: Store, seeds: int) -> str:
     for graph, published in paper.SEAL.items():
         entries = [value(store, cells[row, graph], seeds) for row in networks]
         best = max(entry.mean for entry in entries if entry) if any(entries) else math.inf
-        rows.append([graph, *(_entry(entry, seeds, best) for entry in entries), published])
+        rows.append([graph, *(shown(entry, seeds, best) for entry in entries), published])
     return markdown(["ROC AUC", *networks, "*SEAL*"], rows)
 
 
@@ -260,7 +222,7 @@ def presets_markdown(store: Store, seeds: int) -> str:
         cells = (defaults["SAGE", graph], defaults["HGCN", graph], searched[graph])
         entries = [value(store, cell, seeds) for cell in cells]
         best = max((entry.mean for entry in entries if entry), default=math.inf)
-        rows.append([graph, *(_entry(entry, seeds, best) for entry in entries)])
+        rows.append([graph, *(shown(entry, seeds, best) for entry in entries)])
     return markdown(["ROC AUC", "SAGE, defaults", "HGCN, defaults", "HGCN, searched"], rows)
 
 
@@ -275,7 +237,7 @@ def distortion_markdown(store: Store, seeds: int) -> str:
             cell = cells.get((model, *column))
             records = [] if cell is None else store.of(cell, seeds)
             pairs = [
-                _value([100 * r["distortion"][k] for r in records]) for k in ("average", "worst")
+                value_of([100 * r["distortion"][k] for r in records]) for k in ("average", "worst")
             ]
             line.append(_distortion(pairs) if pairs[0] is not None else "")
         if any(line[1:]):
@@ -330,6 +292,8 @@ def blocks(store: Store, seeds: int) -> dict[str, Any]:
         "strangers": strangers_markdown(store, seeds),
         "seal": seal_markdown(store, seeds),
         "presets": presets_markdown(store, seeds),
+        "nodes": nodes_markdown(store, seeds),
+        "lowdim": lowdim_markdown(store, seeds),
         "distortion": distortion_markdown(store, seeds),
         "datasets": datasets_markdown(),
     }

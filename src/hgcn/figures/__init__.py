@@ -10,6 +10,7 @@ from hgcn.figures.curvature import curvature_figure
 from hgcn.figures.embeddings import embeddings_figure, train_for_embeddings
 from hgcn.figures.geometry import geometry_figure
 from hgcn.figures.hierarchy import hierarchy_figure
+from hgcn.figures.lowdim import lowdim_figure
 from hgcn.figures.reliability import reliability_figure
 from hgcn.figures.training import training_figure
 from hgcn.plots.style import save
@@ -21,6 +22,7 @@ __all__ = [
     "embeddings_figure",
     "geometry_figure",
     "hierarchy_figure",
+    "lowdim_figure",
     "plot_disk",
     "reliability_figure",
     "save",

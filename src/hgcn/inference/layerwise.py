@@ -46,7 +46,7 @@ def each_layer(
     bounds = _shares(rows, ranks.world)
     first, last = bounds[ranks.rank], bounds[ranks.rank + 1]
     sampler = NeighbourSampler(rows, [-1] * bool(encoder.hops), totals=encoder.normalised)
-    for number in range(encoder.layers):
+    for number in range(encoder.steps):
         parts = []
         for low, high in _ranges(rows, first, last):
             sample = sampler.sample(torch.arange(low, high), seed=0)
@@ -58,7 +58,8 @@ def each_layer(
             own, x = x, x.new_empty(rows.num_nodes, x.shape[1])
             x[first:last] = own
             ranks.gather(x, bounds)
-        yield x
+        if number >= encoder.steps - encoder.layers:  # the first layer may take several steps
+            yield x
 
 
 def _ranges(rows: Adjacency, low: int, last: int) -> Iterator[tuple[int, int]]:

@@ -11,6 +11,7 @@ from torch import Tensor
 from hgcn.compiled import fixed_order
 from hgcn.data.graph import Graph
 from hgcn.errors import GraphError
+from hgcn.inference.smoothing import smoothed
 from hgcn.inference.trained import Trained, embedding_layers, id_column, row_blocks
 
 if TYPE_CHECKING:
@@ -25,11 +26,25 @@ def class_probabilities(trained: Trained, graph: Graph) -> Tensor:
 @torch.no_grad()
 def _chances(trained: Trained, graph: Graph) -> Iterator[Tensor]:
     """Probabilities of the classes, some rows at a time."""
+    for logits in _smoothed(trained, graph) if trained.config.smooth else _logits(trained, graph):
+        yield trained.calibration.classes(logits)
+
+
+def _logits(trained: Trained, graph: Graph) -> Iterator[Tensor]:
+    """What the classifier says of each node, some rows at a time."""
     z = embedding_layers(trained, graph)[-1]
     for rows in row_blocks(graph.num_nodes):
         with fixed_order(graph.size):
-            block = z[rows].to(trained.config.device)
-            yield trained.calibration.classes(trained.predictor.classes(block)).cpu()
+            yield trained.predictor.classes(z[rows].to(trained.config.device)).cpu()
+
+
+def _smoothed(trained: Trained, graph: Graph) -> Iterator[Tensor]:
+    """The same, smoothed along edges: this takes the logits of all nodes at once."""
+    logits, known = torch.cat(list(_logits(trained, graph))), trained.known(graph)
+    with fixed_order(graph.size):
+        given = logits, graph.edge_index, graph.edge_weight, known
+        logits = smoothed(*given, share=trained.config.smooth)
+    return (logits[rows] for rows in row_blocks(graph.num_nodes))
 
 
 def class_table(trained: Trained, graph: Graph) -> pl.DataFrame:

@@ -24,7 +24,7 @@ DISTANCE, CONE = range(2)
 @compiled(error_model="numpy", nogil=True)
 def rank_nodes(  # noqa: PLR0912, PLR0913, PLR0917
     first_chunk: int, last_chunk: int, nodes: Ints, unit: Doubles, low: Doubles, columns: Doubles,
-    at: Doubles, kind: int, flat: bool, factor: Doubles, start: Ints, above: Ints,
+    at: Doubles, kind: int, flat: bool, toll: float, aperture: Doubles, start: Ints, above: Ints,
     known_start: Ints, known: Ints, precision: Doubles, rank: Doubles,
 ) -> None:  # fmt: skip
     """Average precision of each node, and the mean rank of its ancestors.
@@ -35,7 +35,8 @@ def rank_nodes(  # noqa: PLR0912, PLR0913, PLR0917
         columns, at: those of upper ones, ``[d, N]`` and ``[5, N]``.
         kind: the score.
         flat: points are plain vectors, in ``unit`` as they are.
-        factor: what distances to each node are multiplied by, or the aperture of its cone.
+        toll: what an upper node pays for each unit that it is farther out than the lower one.
+        aperture: half the aperture of the cone of each node.
         start, above: the ancestors that are asked for, by node.
         known_start, known: all ancestors of each node: those not asked for are no wrong answers.
         precision, rank: the results. Of equal scores the wrong node comes first.
@@ -53,18 +54,19 @@ def rank_nodes(  # noqa: PLR0912, PLR0913, PLR0917
             sinh, grow, decay = low[u, 1], low[u, 3], low[u, 4]
             if flat:
                 for j in range(n):
-                    cost[j] = math.sqrt(cost[j]) * factor[j]
+                    cost[j] = math.sqrt(cost[j]) + toll * max(0.0, at[0, j] - low[u, 0])
             elif kind == DISTANCE:
                 for j in range(n):
                     gap = 0.5 * (grow * at[4, j] - at[3, j] * decay)
                     h = gap * gap + 0.25 * sinh * at[1, j] * cost[j]
-                    cost[j] = log(math.sqrt(h) + math.sqrt(1.0 + h)) * factor[j]
+                    far = 2.0 * log(math.sqrt(h) + math.sqrt(1.0 + h))
+                    cost[j] = far + toll * max(0.0, at[0, j] - low[u, 0])
             else:
                 for j in range(n):
                     s = min(0.25 * cost[j], 1.0)
                     along = math.sinh(low[u, 0] - at[0, j]) - 2.0 * at[2, j] * sinh * s
                     across = 2.0 * sinh * math.sqrt(s * (1.0 - s))
-                    cost[j] = math.atan2(across, along) - factor[j]
+                    cost[j] = math.atan2(across, along) - aperture[j]
             asked = np.empty(start[u + 1] - start[u])
             for position in range(len(asked)):
                 asked[position] = cost[above[start[u] + position]]
@@ -110,11 +112,8 @@ def ranks_above(
     root = 1.0 if flat else math.sqrt(space.curvatures[0])
     (unit, at), (low_unit, low_at) = polar_numbers(points, root), polar_numbers(low, root)
     kind = CONE if isinstance(score, ConeScore) else DISTANCE
-    if kind == CONE:
-        factor = np.arcsin(2 * APERTURE / np.maximum(at[:, 1], 2 * APERTURE))
-    else:
-        tilt = score.tilt if isinstance(score, DistanceScore) else 0.0
-        factor = np.exp(tilt * (at[:, 0] - at[:, 0].max()))
+    toll = score.toll if isinstance(score, DistanceScore) else 0.0
+    aperture = np.arcsin(2 * APERTURE / np.maximum(at[:, 1], 2 * APERTURE))
     if flat:
         unit, low_unit = points, low
     rows = [
@@ -125,7 +124,7 @@ def ranks_above(
     precision, rank = np.empty((2, len(asked)))
     in_chunks(
         rank_nodes, -(-len(asked) // CHUNK), asked, low_unit, low_at,
-        np.ascontiguousarray(unit.T), np.ascontiguousarray(at.T), kind, flat, factor, *lists,
-        precision, rank,
+        np.ascontiguousarray(unit.T), np.ascontiguousarray(at.T), kind, flat, toll, aperture,
+        *lists, precision, rank,
     )  # fmt: skip
     return torch.from_numpy(precision), torch.from_numpy(rank)

@@ -16,6 +16,7 @@ from hgcn.data.graph import Graph
 from hgcn.inference.calibration import Calibration
 from hgcn.inference.feature_map import FeatureMap
 from hgcn.inference.layerwise import each_layer
+from hgcn.inference.smoothing import Known
 from hgcn.models.predictor import Predictor
 from hgcn.sampling import Adjacency
 
@@ -51,6 +52,10 @@ class Trained:
         """Everything but what is kept for a graph in this process, which is made again."""
         kept = {k: value for k, value in self._kept.items() if k not in ("layers", "warned")}
         return {**self.__dict__, "_kept": kept}
+
+    def known(self, graph: Graph) -> Known | None:
+        """The nodes of a graph whose classes it was trained on, and these; None on other graphs."""
+        return None
 
     def names_of_classes(self) -> tuple[str, ...]:
         """A name for each class: its number where the data have no names."""

@@ -1,4 +1,4 @@
-"""First derivatives only: a second one is refused, never silently wrong.
+"""First derivatives only, a second one is refused; and which tensors have their gradient in common.
 
 The backward passes of kernels are derived by hand and have no derivative. torch's
 ``once_differentiable`` would refuse only where the incoming gradient has a derivative of its own:
@@ -51,3 +51,21 @@ def _refuse_second(*_: Tensor) -> None:
 
 # A tensor may be stored without a word about its hook.
 hooks.unserializable_hook(_refuse_second)  # type: ignore[no-untyped-call]
+
+
+def one_set(target: Tensor, source: Tensor) -> bool:
+    """Whether targets are the sources, or the first of them: ``source`` or ``source[:n]``.
+
+    A node's logarithm of itself is zero, and so are its gradients. Taken as two nodes, it would
+    have two gradients of size sinh(radius) that cancel but for rounding. So it must be known which
+    targets are sources; two tensors with equal entries are not enough, as their gradients differ.
+    """
+    if source is target or torch.compiler.is_compiling():
+        return source is target
+    base = source if source._base is None else source._base
+    return (
+        target._base is base
+        and target.data_ptr() == source.data_ptr()
+        and target.stride() == source.stride()
+        and len(target) <= len(source)
+    )

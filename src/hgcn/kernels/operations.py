@@ -49,8 +49,8 @@ def local_sum(
 
     Args:
         target: points v_i, shape ``[num_targets, d]``.
-        source: points v_j, shape ``[num_sources, d]``. The same tensor as ``target`` says that
-            targets and sources are one set of nodes.
+        source: points v_j, shape ``[num_sources, d]``. If ``target`` is the same tensor,
+            or ``source[:n]``, target i is source i, and edges from a node to itself are left out.
         weight: one number for each edge, shape ``[E]``.
         c: scalar; the space has sectional curvature ``-c``.
         graph: the edges.
@@ -152,7 +152,7 @@ def pair_counts(pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbo
       share that the two edges have in the weights of the common neighbour;
     - ``paths``: number of paths of three edges;
     - ``normalised_paths``: the same, each divided by the roots of the degrees of its inner nodes;
-    - ``distance``: length of the shortest path, 0 if none of at most eight edges is found;
+    - ``distance``: length of the shortest path, 0 if none of at most ``FARTHEST`` edges is found;
     - ``through``, ``back``, ``met``, ``split``: the common neighbours u of a pair (i, j) with edges
       i→u→j, j→u→i, i→u←j and i←u→j, which are all of them in an undirected graph.
 

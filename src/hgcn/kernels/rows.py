@@ -14,7 +14,7 @@ Floats = NDArray[np.floating[Any]]
 Doubles = NDArray[np.float64]
 Bytes = NDArray[np.int8]
 
-FARTHEST = 8
+FARTHEST = 16
 """Distance up to which that of two nodes is searched for."""
 
 

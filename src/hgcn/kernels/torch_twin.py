@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from hgcn import geometry
+from hgcn.kernels.derivatives import one_set
 from hgcn.kernels.rows import FARTHEST
 
 if TYPE_CHECKING:
@@ -35,6 +36,8 @@ def local_sum(
 ) -> Tensor:
     """Local aggregation, with a local logarithm in memory for each edge."""
     logs = geometry.local_log(target[graph.target], source[graph.source], c=c)
+    if one_set(target, source):
+        weight = weight * (graph.target != graph.source)
     return geometry.translate(target, _sum_to_targets(logs, weight, graph), c=c)
 
 

@@ -85,6 +85,11 @@ class Encoder(nn.Module, ABC):
         """How far messages come: the number of layers that use edges."""
         return self.layers if self.uses_edges else 0
 
+    @property
+    def steps(self) -> int:
+        """How often :meth:`apply_layer` is called; more than ``layers`` if the first takes some."""
+        return self.layers
+
     def encode_blocks(self, x: Tensor, blocks: Sequence[Block]) -> Tensor:
         """Embeddings of the targets of the last block, given features of the sources of the first.
 

@@ -13,6 +13,7 @@ from hgcn.errors import ModelError
 from hgcn.models.base import Encoder, check_options
 from hgcn.models.linear import Linear
 from hgcn.nn.spaces import Euclidean, Space
+from hgcn.sampling import Block
 
 
 @final
@@ -27,7 +28,8 @@ class Propagated(Encoder):
     it costs :math:`K` products with ``dim`` columns, however many features there are, and sparse
     features stay sparse.
 
-    The whole graph is needed for this: there are no mini-batches.
+    In mini-batches each hop is one of the sampler's: a node takes the mean over the neighbours that
+    were drawn for it, which is that of all its neighbours in expectation.
 
     Args:
         encoder: the encoder that reads the result; its ``in_channels`` are those of the map.
@@ -52,6 +54,7 @@ class Propagated(Encoder):
             in_channels, encoder.dim, layers=encoder.layers + 1, curvature=encoder.curvature
         )
         self.inductive = encoder.inductive
+        self.normalised = True
         self.propagation = hops
         self.linear = Linear(in_channels, encoder.in_channels, bias=False)
         self.encoder = encoder
@@ -61,9 +64,33 @@ class Propagated(Encoder):
         """How far messages come."""
         return self.propagation + self.encoder.hops
 
+    @property
+    def steps(self) -> int:
+        """How often :meth:`apply_layer` is called: once for each hop of the first layer."""
+        return self.propagation + self.encoder.steps
+
     def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
         spread = propagate(self.linear(x), edge_index, edge_weight, hops=self.propagation)
         return [x, *self.encoder.encode_layers(spread, edge_index, edge_weight)]
+
+    def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
+        """See :class:`~hgcn.models.Encoder`; between hops ``x`` holds the last one and the sum."""
+        if number >= self.propagation:
+            if not self.encoder.hops:
+                x = x[: block.num_targets]
+            return self.encoder.apply_layer(number - self.propagation, x, block)
+        first, last = number == 0, number == self.propagation - 1
+        x, total = (self.linear(x),) * 2 if first else x.chunk(2, dim=1)
+        x = kernels.weighted_sum(x, *_weighted(block, x.dtype))
+        total = total[: block.num_targets] + x
+        return total / (self.propagation + 1) if last else torch.cat((x, total), dim=1)
+
+    def encode_blocks(self, x: Tensor, blocks: Sequence[Block]) -> Tensor:
+        """See :class:`~hgcn.models.Encoder`."""
+        self._check_features(x)
+        for number, block in enumerate(blocks[: self.propagation]):
+            x = self.apply_layer(number, x, block)
+        return self.encoder.encode_blocks(x, blocks[self.propagation :])
 
     def attention_shares(
         self, layers: Sequence[Tensor], edge_index: Tensor, edge_weight: Tensor | None = None
@@ -92,12 +119,15 @@ def propagate(
     x: Tensor, edge_index: Tensor, edge_weight: Tensor | None = None, *, hops: int
 ) -> Tensor:
     """The mean of vectors ``[n, d]`` over 0 to ``hops`` steps of the symmetric normalisation."""
-    graph = kernels.neighbourhoods(
-        edge_index, num_sources=len(x), num_targets=len(x), add_self_loops=True
-    )
-    weight = graph.symmetric(graph.weights(edge_weight, x.dtype))
+    step = _weighted(Block(edge_index, len(x), len(x), edge_weight), x.dtype)
     total = x
     for _ in range(hops):
-        x = kernels.weighted_sum(x, weight, graph)
+        x = kernels.weighted_sum(x, *step)
         total = total + x
     return total / (hops + 1)
+
+
+def _weighted(block: Block, dtype: torch.dtype) -> tuple[Tensor, kernels.Neighbourhoods]:
+    """Kipf and Welling's weights of the edges of a block, and the edges."""
+    graph = block.neighbourhoods(add_self_loops=True)
+    return block.symmetric(graph, dtype), graph

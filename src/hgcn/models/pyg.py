@@ -78,11 +78,6 @@ class _Stack(Encoder):
         return Linear(in_channels, self.dim, bias=False, dropout=self.dropout)
 
 
-def _symmetric(graph: Neighbourhoods, block: Block, dtype: torch.dtype) -> Tensor:
-    totals = None if block.totals is None else block.totals.to(dtype)
-    return graph.symmetric(graph.weights(block.weight, dtype), totals)
-
-
 @final
 class GCN(_Stack):
     r"""Graph convolutional network of Kipf and Welling (2017), of ``GCNConv``.
@@ -109,7 +104,7 @@ class GCN(_Stack):
         return conv
 
     def _weights(self, graph: Neighbourhoods, block: Block, dtype: torch.dtype) -> Tensor:
-        return _symmetric(graph, block, dtype)
+        return block.symmetric(graph, dtype)
 
     def _convolve(self, conv: Any, x: Tensor, graph: Neighbourhoods, weight: Tensor) -> Tensor:
         return kernels.weighted_sum(conv.lin(x), weight, graph) + conv.bias
@@ -256,7 +251,7 @@ class SGC(Encoder):
 
         def make() -> tuple[Neighbourhoods, Tensor]:
             graph = block.neighbourhoods(add_self_loops=True)
-            return graph, _symmetric(graph, block, x.dtype)
+            return graph, block.symmetric(graph, x.dtype)
 
         graph, weight = block.keep("weighted", make)
         h = kernels.weighted_sum(x, weight, graph)

@@ -42,6 +42,28 @@ class Shallow(Encoder):
             )
 
 
+class Vectors(Shallow):
+    """A plain vector for each node, trained by the optimiser of all weights."""
+
+    def __init__(
+        self,
+        in_channels: int,
+        dim: int,
+        *,
+        num_nodes: int,
+        std: float,
+        curvature: Curvature | None = None,
+    ) -> None:
+        check_options(std=std)
+        super().__init__(in_channels, dim, num_nodes=num_nodes, curvature=curvature)
+        self.embedding = nn.Parameter(std * torch.randn(num_nodes, dim))
+
+    def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
+        self._check_nodes(x)
+        # A copy, because optimisers change the parameter in place.
+        return [self.embedding.clone()]
+
+
 class Poincare(Shallow):
     """An embedding for each node in the Poincaré ball, trained by Riemannian descent."""
 
@@ -96,7 +118,7 @@ class Poincare(Shallow):
 
 
 @final
-class Euc(Shallow):
+class Euc(Vectors):
     """Euclidean embeddings: a vector for each node. Features and edges are not used.
 
     Args:
@@ -109,14 +131,7 @@ class Euc(Shallow):
     def __init__(
         self, in_channels: int, dim: int = 16, *, num_nodes: int, std: float = 0.1
     ) -> None:
-        check_options(std=std)
-        super().__init__(in_channels, dim, num_nodes=num_nodes)
-        self.embedding = nn.Parameter(std * torch.randn(num_nodes, dim))
-
-    def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
-        self._check_nodes(x)
-        # A copy, because optimisers change the parameter in place.
-        return [self.embedding.clone()]
+        super().__init__(in_channels, dim, num_nodes=num_nodes, std=std)
 
 
 @final
@@ -167,7 +182,7 @@ class Hyp(Poincare):
 
 
 @final
-class Free(Shallow):
+class Free(Vectors):
     """A free point of hyperbolic space for each node. Features and edges are not used.
 
     Points are in normal coordinates and trained by Adam, as plain vectors. The Poincaré embeddings
@@ -194,11 +209,5 @@ class Free(Shallow):
         c: float = 1.0,
         std: float = 0.01,
     ) -> None:
-        check_options(std=std)
         curvature = Curvature(c, trainable=False)
-        super().__init__(in_channels, dim, num_nodes=num_nodes, curvature=curvature)
-        self.embedding = nn.Parameter(std * torch.randn(num_nodes, dim))
-
-    def _encode(self, x: Tensor, edge_index: Tensor, edge_weight: Tensor | None) -> list[Tensor]:
-        self._check_nodes(x)
-        return [self.embedding.clone()]
+        super().__init__(in_channels, dim, num_nodes=num_nodes, std=std, curvature=curvature)

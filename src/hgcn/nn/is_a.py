@@ -11,20 +11,21 @@ from hgcn.nn.precision import full_precision
 from hgcn.nn.spaces import Euclidean, Hyperbolic, Space
 
 NOT_CHOSEN = -1.0
+TOLL = 4.0
+"""The toll by which epochs are compared during training."""
 APERTURE = 0.1
 """The number K of Ganea et al.: cones of points nearer than sinh(rho) = 2 K are half spaces."""
 
 
 class DistanceScore(nn.Module):
-    r"""Minus the distance, which grows with the radius of the upper node.
+    r"""Minus the distance, and a toll for an upper node that is farther out than the lower one.
 
-    .. math:: s(u, v) = -e^{\alpha (\rho_v - \rho_u)} D(u, v)
+    .. math:: s(u, v) = -\big(D(u, v) + t \max(0, \rho_v - \rho_u)\big)
 
-    in units of the curvature radius. Training is with :math:`\alpha = 0`, the score of Nickel and
-    Kiela (2017). To first order in :math:`\alpha` it is :math:`-(1 + \alpha (\rho_v - \rho_u)) D`,
-    with which they tell the direction; the exponential never changes its sign. Of two nodes at one
-    distance the one nearer to the origin is likelier to be above. The number is chosen on
-    validation after training.
+    in units of the curvature radius. Training is without the toll, with the score of Nickel and
+    Kiela (2017). A distance does not tell up from down: the children of u are as near to u as its
+    parent. In a trained embedding what is above is nearer to the origin, and the toll says so. It
+    is chosen on validation after training.
 
     Args:
         space: the space of the points.
@@ -34,17 +35,17 @@ class DistanceScore(nn.Module):
         - **output:** scores :math:`(*)`.
     """
 
-    alpha: Tensor
+    chosen: Tensor
 
     def __init__(self, space: Space) -> None:
         super().__init__()
         self.space = space
-        self.register_buffer("alpha", torch.tensor(NOT_CHOSEN))
+        self.register_buffer("chosen", torch.tensor(NOT_CHOSEN))
 
     @property
-    def tilt(self) -> float:
-        """The number alpha; 0 as long as none is chosen."""
-        return max(0.0, float(self.alpha))
+    def toll(self) -> float:
+        """The number t; :data:`TOLL` as long as none is chosen."""
+        return TOLL if float(self.chosen) < 0 else float(self.chosen)
 
     @full_precision
     def forward(self, lower: Tensor, upper: Tensor) -> Tensor:
@@ -52,9 +53,9 @@ class DistanceScore(nn.Module):
         root = _root(self.space)
         # The square root has no gradient at zero.
         far = root * (self.space.squared_distance(lower, upper) + 1e-15).sqrt()
-        if self.training or not self.tilt:
+        if self.training or not self.toll:
             return -far
-        return -far * (self.tilt * root * (norm(upper) - norm(lower))).exp()
+        return -far - self.toll * root * (norm(upper) - norm(lower)).clamp(min=0)
 
 
 class ConeScore(nn.Module):

@@ -31,7 +31,7 @@ from hgcn.runs.checks import check_auto
 from hgcn.runs.run import Run
 from hgcn.settings import Settings
 from hgcn.training.loop import Progress, State, train
-from hgcn.training.presets import preset
+from hgcn.training.presets import WHOLE, preset
 from hgcn.training.problem import Problem, check_device, choose
 from hgcn.training.source import load_graph, reading_options
 from hgcn.training.task import Task
@@ -192,8 +192,8 @@ def settle(source: str | None, given: Mapping[str, Any]) -> tuple[Config, str]:
     name, base = preset(source, given)
     merged = {**base, **{k: v for k, v in given.items() if v is not None}}
     merged["source"] = source
-    if name:  # other presets were chosen without the structural term
-        merged.setdefault("structure", False)
+    if name:
+        merged = {**WHOLE, **merged}
     return Config(**merged), name
 
 

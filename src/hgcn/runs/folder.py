@@ -23,6 +23,7 @@ from hgcn.errors import ConfigError, RunError
 from hgcn.inference.calibration import Calibration
 from hgcn.inference.feature_map import FeatureMap
 from hgcn.locks import locked_or
+from hgcn.nn.structure import FACTS
 from hgcn.ranks import current
 from hgcn.runs.checks import check_auto, check_metrics, check_network
 from hgcn.runs.run import Run
@@ -172,6 +173,7 @@ def _read(path: Path, environment: dict[str, Any]) -> Run:
         num_nodes=about["num_nodes"],
         num_classes=environment.get("num_classes", _num_classes(tree["weights"])),
     )
+    _check_term(path, tree["weights"])
     predictor.load_state_dict(tree["weights"])
     check_network(predictor.state_dict(), features, about, predictor.num_classes)
     metrics = check_metrics(files.read_json(path / METRICS))
@@ -188,6 +190,17 @@ def _read(path: Path, environment: dict[str, Any]) -> Run:
     )
     run._kept["path"] = path
     return run
+
+
+def _check_term(path: Path, weights: dict[str, Tensor]) -> None:
+    """Refuse a structural term of an older version, which read fewer facts of a pair."""
+    term = weights.get("structure.hidden.weight")
+    if term is not None and term.shape[1] < FACTS:
+        raise RunError(
+            f"Expected a structural term of {FACTS} facts of each pair in {path}, got one of "
+            f"{term.shape[1]}: the run was made by an older version of hgcn. Train it anew with: "
+            f"hgcn train --config {path / CONFIG}"
+        )
 
 
 def _num_classes(weights: dict[str, Tensor]) -> int:

@@ -18,6 +18,7 @@ from hgcn.data.graph import FINGERPRINT, Graph
 from hgcn.errors import ConfigError, DataError, GraphError, RunError
 from hgcn.inference import hierarchy, predict, trained
 from hgcn.inference.missing_links import top_links
+from hgcn.inference.smoothing import Known
 from hgcn.inference.trained import Trained
 from hgcn.nearest.paths import path_between
 from hgcn.nearest.points import Points
@@ -101,6 +102,14 @@ class Run(Trained):
         if self.environment.get("fingerprint") != FINGERPRINT:
             return None
         return self.environment.get("data_sha256")
+
+    def known(self, graph: Graph) -> Known | None:
+        """The nodes of a graph whose classes it was trained on, and these; None on other graphs."""
+        own = graph is self._kept.get("graph") or graph.fingerprint() == self._fingerprint()
+        split = Problem(graph, self.config).split if own and self.config.task == "node" else None
+        if split is None or split.inductive or graph.y is None:
+            return None
+        return split.train, graph.y[split.train]
 
     def resolve(self, graph: Any = None, **options: Any) -> Graph:
         """The graph to apply the run to: its own if none is given, else the one given, checked.

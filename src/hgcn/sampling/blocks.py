@@ -57,6 +57,11 @@ class Block:
             add_self_loops=add_self_loops,
         )
 
+    def symmetric(self, graph: kernels.Neighbourhoods, dtype: torch.dtype) -> Tensor:
+        """Kipf and Welling's weights of these edges, in the order of their targets."""
+        totals = None if self.totals is None else self.totals.to(dtype)
+        return graph.symmetric(graph.weights(self.weight, dtype), totals)
+
     def keep(self, name: str, make: Callable[[], Any]) -> Any:
         """What was made of these edges for one layer, for the other layers too."""
         if name not in self._kept:

@@ -38,6 +38,8 @@ Batch = TypeVar("Batch")
 USUAL_SIZE = 1024
 USUAL_FANOUTS = (15, 10, 5)
 """The last one is that of further hops too, as in any list of fan-outs."""
+PROPAGATION_FANOUT = 2
+"""For each hop of propagation, which come after those of the layers. There are many of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,7 +84,7 @@ def settle_batches(graph: Graph, config: Config, *, batched: bool) -> Config:
         batched: whether the task can be trained in mini-batches.
     """
     model: type[Encoder] = MODELS[config.model]
-    able = batched and model.layered() and not config.propagation
+    able = batched and model.layered()
     size = config.batch_size
     if current().world > 1:
         if size == 0:
@@ -99,15 +101,16 @@ def settle_batches(graph: Graph, config: Config, *, batched: bool) -> Config:
         return config.replace(batch_size=0)
     if not able:
         what = f"the model {config.model!r}" if batched else f"the task {config.task!r}"
-        if config.propagation:
-            what = f"a network whose features are propagated (`propagation` {config.propagation})"
         raise ConfigError(
             f"Expected `batch_size` 0, a full batch: {what} cannot be trained in mini-batches."
         )
     if config.sampling == "weight" and graph.edge_weight is None:
         raise ConfigError("Expected edge weights for `sampling` 'weight', got a graph without.")
-    given, layers = config.fanouts or USUAL_FANOUTS, config.layers or 1
-    fanouts = (*given, *given[-1:] * layers)[:layers]
+    fanouts = _each_hop(config.fanouts or USUAL_FANOUTS, config.layers or 1)
+    if config.propagation:
+        near = fanouts if model.uses_edges else ()
+        far = config.fanouts[len(near) :] or config.fanouts[-1:] or (PROPAGATION_FANOUT,)
+        fanouts = (*near, *_each_hop(far, config.propagation))
     chosen = config.replace(batch_size=size, fanout=",".join(map(str, fanouts)))
     if config.batch_size is None and not config.fanout and current().world == 1:
         sizes = full_batch_bytes(graph, config), free_memory()
@@ -118,6 +121,11 @@ def settle_batches(graph: Graph, config: Config, *, batched: bool) -> Config:
             need, free, size, chosen.fanout,
         )  # fmt: skip
     return chosen
+
+
+def _each_hop(given: tuple[int, ...], hops: int) -> tuple[int, ...]:
+    """A fan-out for each hop; the last one is that of all further hops."""
+    return (*given, *given[-1:] * hops)[:hops]
 
 
 def sampler_of(config: Config, encoder: Encoder, rows: Adjacency) -> NeighbourSampler:

@@ -42,8 +42,8 @@ LOOKED_AT = 1000
 """Nodes of the validation part that pick the best epoch, at most; scores are of all nodes."""
 WRONG = 10
 """Wrong pairs for each right one in F1: half with another upper node, half with another lower."""
-TILTS = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4)
-"""The numbers alpha of the score by distance that are tried on validation."""
+TOLLS = (0.0, 1.0, 4.0, 16.0)
+"""Tolls of the score by distance that are tried on validation."""
 BURN_IN = 10
 """Epochs at the start with a tenth of the learning rate, while directions are found."""
 
@@ -297,7 +297,7 @@ class HierarchyTask(Task):
     @torch.no_grad()
     def metrics(self, part: str) -> dict[str, float]:
         """MAP and mean rank over all nodes of a part, filtered, and F1 of "is a"."""
-        self._choose_tilt()
+        self._choose_toll()
         precision, rank = self._ranks(part)
         threshold = best_threshold(*self._is_a_scores("val"))
         pairs = len(precision) and getattr(self.parts, part).shape[1]
@@ -307,16 +307,16 @@ class HierarchyTask(Task):
             "f1": f1_from(*self._is_a_scores(part), threshold) if pairs else 0.0,
         }
 
-    def _choose_tilt(self) -> None:
-        """Choose alpha of the score by distance on validation, once."""
+    def _choose_toll(self) -> None:
+        """Choose the toll of the score by distance on validation, once."""
         score = self.is_a
-        if not isinstance(score, DistanceScore) or float(score.alpha) >= 0:
+        if not isinstance(score, DistanceScore) or float(score.chosen) >= 0:
             return
         found = []
-        for tilt in TILTS:
-            score.alpha.fill_(tilt)
+        for toll in TOLLS:
+            score.chosen.fill_(toll)
             found.append(self.score("val"))
-        score.alpha.fill_(TILTS[int(np.argmax(found))])
+        score.chosen.fill_(TOLLS[int(np.argmax(found))])
 
     def _is_a_scores(self, part: str) -> tuple[Tensor, Tensor]:
         """Scores of pairs of a part, and of ten wrong pairs for each, against those of all nodes.
@@ -352,7 +352,7 @@ class HierarchyTask(Task):
             "untrained": {part: self._untrained(part) for part in parts},
         }
         if isinstance(self.is_a, DistanceScore):
-            found["alpha"] = self.is_a.tilt
+            found["toll"] = self.is_a.toll
         if self.config.hold_out != "nothing":
             precision, rank = self._ranks("train")
             found["reconstruction"] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,25 +11,53 @@ import torch
 from hgcn.config import Config
 from hgcn.data.graph import Graph
 from hgcn.data.splits.draw import LINK_SHARES
+from hgcn.models.base import Encoder
+from hgcn.names import MODELS
+from hgcn.training.batches import USUAL_SIZE
 
 FEW = 200
 """Fewer edges for validation give a noisy score."""
+ENOUGH = 4096
+"""More edges in a step take longer to count, and teach no faster."""
+LARGE = 100_000
+"""With more edges a full batch takes longer than a mini-batch, and teaches no more."""
+STEPS = 16
+"""Mini-batches of an epoch of a large graph: hiding edges and validating take a while too."""
 
 
 def link_defaults(graph: Graph, config: Config) -> Mapping[str, Any]:
     """With the structural term, what was best over many graphs together; see docs/links.md."""
+    return {**_of_structure(graph, config), **_of_size(graph, config)}
+
+
+def _of_size(graph: Graph, config: Config) -> dict[str, Any]:
+    """Mini-batches for a large graph, unless the settings or the model rule them out."""
+    model: type[Encoder] = MODELS[config.model]
+    if graph.num_edges <= LARGE or config.batch_size == 0 or not model.layered():
+        return {}
+    if config.batch_size is None:
+        logging.getLogger("hgcn").warning(
+            "hgcn: %s edges are many. Training in mini-batches: --batch-size %d; 0 is a full batch",
+            f"{graph.num_edges:,}", USUAL_SIZE,
+        )  # fmt: skip
+    share = STEPS * (config.batch_size or USUAL_SIZE) / graph.num_edges
+    return {"batch_size": USUAL_SIZE, "hidden_share": min(0.1, share), "patience": 20}
+
+
+def _of_structure(graph: Graph, config: Config) -> dict[str, Any]:
     if not config.structure:
         return {}
     # Few hidden edges: what two nodes have in common is then nearly what the test will show.
+    few = min(0.1, ENOUGH / max(1, graph.num_edges))
     found: dict[str, Any] = {
-        "lr": 0.02, "hidden_share": 0.1, "trainable_decoder": True, "root_weight": True
+        "lr": 0.02, "hidden_share": few, "trainable_decoder": True, "root_weight": True
     }  # fmt: skip
     if _validation_edges(graph, config) < FEW:
         found["patience"] = 200
     if graph.x is not None and graph.x.layout == torch.sparse_csr:  # words, easily memorised
         found |= {
             "feature_dropout": 0.5, "dropout": 0.2, "layers": 1, "root_weight": False,
-            "attention": False, "aggregation": "origin",
+            "attention": False, "aggregation": "origin", "negatives": 5.0,
         }  # fmt: skip
     elif graph.x is not None and graph.num_edges <= graph.num_nodes:
         # Without its edge a pair of a tree has nothing in common: there are no counts to keep.

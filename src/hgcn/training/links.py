@@ -52,10 +52,10 @@ class LinkTask(Task):
     batched = True
     colour = "depth"
     structured = True
-    search_start: ClassVar[Mapping[str, Any]] = {
+    search_starts: ClassVar[Sequence[Mapping[str, Any]]] = ({
         "layers": 1, "attention": False, "aggregation": "origin", "lr": 0.02, "dropout": 0.2,
         "feature_dropout": 0.5, "hidden_share": 0.5, "trainable_decoder": True,
-    }  # fmt: skip
+    },)  # fmt: skip
 
     @classmethod
     def check(cls, graph: Graph) -> None:

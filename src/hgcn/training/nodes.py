@@ -18,6 +18,7 @@ from hgcn.errors import ConfigError, GraphError
 from hgcn.inference.calibration import Calibration, fit_temperature
 from hgcn.inference.feature_map import FeatureMap
 from hgcn.inference.predict import class_blocks, class_probabilities, class_table, known_classes
+from hgcn.inference.smoothing import smoothed
 from hgcn.inference.trained import Trained
 from hgcn.models.predictor import Predictor
 from hgcn.names import PARTS
@@ -26,6 +27,8 @@ from hgcn.training.batches import Plan, Sampled, batch_seed, sampled, sampler_of
 from hgcn.training.link_batches import LinkBatch
 from hgcn.training.links import LinkTask
 from hgcn.training.metrics import NODE_SCORES, Score, confusion, node_metrics
+from hgcn.training.node_defaults import node_defaults
+from hgcn.training.node_search import NODE_STARTS, node_space
 from hgcn.training.task import Input, Task
 from hgcn.training.untrained_nodes import label_propagation, logistic_regression, majority
 
@@ -34,8 +37,6 @@ if TYPE_CHECKING:
 
 OTHER_SHARE = 0.15
 """Share of the nodes for validation or for test, if only the other share is given."""
-FEW = 10
-"""Labels are few if there are at least so many nodes for each: then consistency may help."""
 TEMPERATURE = 0.5
 """Temperature that sharpens the mean of the predictions: below 1 it is surer than the mean."""
 RAMP = 100
@@ -79,10 +80,7 @@ class NodeTask(Task):
     scores: ClassVar[Mapping[str, Score]] = NODE_SCORES
     batched = True
     colour = "label"
-    search_start: ClassVar[Mapping[str, Any]] = {
-        "act": "none", "lr": 0.03, "dropout": 0.3, "feature_dropout": 0.8, "weight_decay": 5e-4,
-        "link_regulariser": 0.5, "consistency": 2.0, "class_weights": True,
-    }  # fmt: skip
+    search_starts = NODE_STARTS
 
     @classmethod
     def check(cls, graph: Graph) -> None:
@@ -93,6 +91,16 @@ class NodeTask(Task):
     def default_score(cls, graph: Graph) -> str:
         """F1 if there are two classes, else the accuracy."""
         return "f1" if graph.num_classes == 2 else "accuracy"
+
+    @classmethod
+    def defaults(cls, graph: Graph, config: Config) -> Mapping[str, Any]:
+        """Where labels are few and features are words, agreement and what goes with it.
+
+        They belong together: where ``consistency`` is given, as presets do, there are none.
+        """
+        if config.consistency is not None:
+            return {}
+        return node_defaults(graph, lambda: len(cls.split(graph, config).train))
 
     @classmethod
     def split(cls, graph: Graph, config: Config) -> NodeSplit:
@@ -127,19 +135,8 @@ class NodeTask(Task):
 
     @classmethod
     def search_space(cls, graph: Graph, config: Config) -> dict[str, Any]:
-        """Link prediction before or beside, agreement if labels are few, weights of classes."""
-        pretrain = [0, 50, 100]
-        space: dict[str, Any] = {
-            "link_regulariser": {"low": 1e-2, "high": 1.0, "log": True, "zero": True},
-            "consistency": {"low": 0.1, "high": 3.0, "log": True, "zero": True},
-            "pretrain": pretrain,
-            "class_weights": [False, True],
-        }
-        if config.epochs <= 4 * max(pretrain):
-            del space["pretrain"]  # a warm-up is for runs that are much longer
-        if FEW * len(cls.split(graph, config).train) > graph.num_nodes:
-            del space["consistency"]
-        return space
+        """Link prediction beside, weights of classes, smoothing; more if labels are few."""
+        return node_space(graph, config, len(cls.split(graph, config).train))
 
     def __init__(
         self,
@@ -180,7 +177,7 @@ class NodeTask(Task):
         config = self.config
         warm = epoch <= self.warm_up
         both = self.links is not None and (warm or bool(config.link_regulariser))
-        agreement = min(1.0, (epoch - self.warm_up) / RAMP) * config.consistency
+        agreement = min(1.0, (epoch - self.warm_up) / RAMP) * (config.consistency or 0.0)
         if config.batch_size:
             yield from self.plan(epoch, generator, warm, both, agreement).batches(config)
             return
@@ -271,10 +268,16 @@ class NodeTask(Task):
 
     @torch.no_grad()
     def outputs(self, part: str) -> tuple[Tensor, Tensor]:
-        """Logits and classes of the nodes of a part."""
+        """Logits, smoothed if the settings say so, and classes of the nodes of a part."""
         chosen = self._parts[part]
-        z = self._embed(cast(Input, chosen.seen))
-        return self.predictor.classes(z[chosen.nodes.to(self.device)]), chosen.classes
+        seen, nodes = cast(Input, chosen.seen), chosen.nodes.to(self.device)
+        z = self._embed(seen)
+        if not self.config.smooth:
+            return self.predictor.classes(z[nodes]), chosen.classes
+        train = self._parts["train"]
+        known = (train.nodes, train.classes.to(self.home)) if train.seen is seen else None
+        given = self.predictor.classes(z).to(self.home), seen.edge_index, seen.edge_weight, known
+        return smoothed(*given, share=self.config.smooth).to(self.device)[nodes], chosen.classes
 
     def tie_loss(self, part: str) -> float:
         """The mean cross-entropy."""

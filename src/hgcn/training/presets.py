@@ -6,6 +6,7 @@ import tomllib
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from hgcn.config import check_names
@@ -15,6 +16,10 @@ from hgcn.names import TASKS
 
 STRUCTURE = "-structure"
 """What the name of a section ends with whose settings were chosen with the structural term."""
+
+
+WHOLE: Mapping[str, Any] = MappingProxyType({"structure": False, "consistency": 0.0})
+"""What presets mean that do not say: they were chosen before there were defaults for these."""
 
 
 def preset(source: object, settings: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:

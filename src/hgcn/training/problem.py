@@ -115,6 +115,11 @@ def choose(graph: Graph, config: Config) -> Config:
         raise ConfigError(f"Expected `structure` with links only, got the task {config.task!r}.")
     if config.ties_by_loss and kind.tie_loss is Task.tie_loss:
         raise ConfigError(f"Expected `ties_by_loss` with nodes only, got the task {config.task!r}.")
+    if config.smooth and config.protocol == "legacy":
+        raise ConfigError(
+            "Expected no `smooth` with the protocol 'legacy', got "
+            f"{config.smooth}: there, training nodes are tested too, and their classes are known."
+        )
     if config.structure is None:
         config = config.replace(structure=kind.structured)
     config = _fill(config, {**USUAL, **kind.defaults(graph, config)})
@@ -131,7 +136,8 @@ def choose(graph: Graph, config: Config) -> Config:
 PATIENCE = 100
 USUAL = {
     "lr": 0.01, "hidden_share": 0.3, "trainable_decoder": False, "feature_dropout": 0.0,
-    "patience": PATIENCE, "negatives": 1.0,
+    "patience": PATIENCE, "negatives": 1.0, "weight_decay": 0.0, "class_weights": False,
+    "consistency": 0.0, "ties_by_loss": False,
 }  # fmt: skip
 """Settings that are left open, where a task has no others for them."""
 

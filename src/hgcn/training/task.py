@@ -176,8 +176,8 @@ class Task(ABC):
     def search_space(cls, graph: Graph, config: Config) -> dict[str, Any]:
         """Settings of this task that a search varies: ranges and lists of values."""
 
-    search_start: ClassVar[Mapping[str, Any]] = {}
-    """Settings, of this task or not, that suit few data with many features."""
+    search_starts: ClassVar[Sequence[Mapping[str, Any]]] = ()
+    """Settings of first trials, of this task or not, that suit few data with many features."""
 
     # ------------------------------------------------------------------ a network in training
 

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from hgcn import kernels
 from hgcn.data.sparse import select_rows
+from hgcn.inference.smoothing import spread
 from hgcn.models.linear import product
 from hgcn.models.optim import Adam
 
@@ -86,15 +86,8 @@ def label_propagation(
     """
     if edge_index.shape[1] * count * SPREADS > MOST_PRODUCTS:
         return None
-    graph = kernels.neighbourhoods(
-        edge_index, num_sources=num_nodes, num_targets=num_nodes, add_self_loops=False
-    )
-    weight = graph.symmetric(graph.weights(edge_weight, torch.float32))
     known = torch.zeros(num_nodes, count, device=edge_index.device)
     known[nodes, classes] = 1.0
-    spread = known
-    for _ in range(SPREADS):
-        step = kernels.weighted_sum(spread, weight, graph)
-        spread = SPREADING * step + (1 - SPREADING) * known
-    reached = spread.sum(1, keepdim=True) > 0
-    return torch.where(reached, spread, majority(classes, count).to(spread.device))
+    found = spread(known, edge_index, edge_weight, share=SPREADING, steps=SPREADS)
+    reached = found.sum(1, keepdim=True) > 0
+    return torch.where(reached, found, majority(classes, count).to(found.device))

@@ -182,7 +182,7 @@ def _starts(first: dict[str, Any], space: SearchSpace, config: Config) -> list[d
         starts += [{**start, **changes} for start in starts if changes]
     weighted = possible({"class_weights": True})
     starts[1:] = [{**start, **weighted} for start in starts[1:]]
-    for other in (task_of(config).search_start, STRUCTURAL, MEASURED):
+    for other in (*task_of(config).search_starts, STRUCTURAL, MEASURED):
         changes = possible(other)
         starts += [{**first, **changes}] if changes else []
     return [start for at, start in enumerate(starts) if start not in starts[:at]]

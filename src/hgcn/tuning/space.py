@@ -142,7 +142,7 @@ def make_space(
     absent = {name for name in MODEL_OPTIONS if name not in options}
     if "layers" not in options:
         # Such a model learns a vector for each node and has no use for features.
-        absent |= {"normalise", "feature_dropout", "degree_features"}
+        absent |= {"normalise", "feature_dropout", "degree_features", "propagation", "node_dropout"}
     if graph.x is None:
         absent |= {"normalise", "degree_features"}
     space = {name: spec for name, spec in space.items() if name not in absent}

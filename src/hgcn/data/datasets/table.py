@@ -39,6 +39,15 @@ _POSITION = ("latitude/90", "longitude/180", "altitude in feet/3000")
 _AIRPORT = (*_POSITION, "log10(GDP per head)/7")
 _POPULATION = ("under 10 million", "10 to 100 million", "100 to 1000 million", "over 1000 million")
 _SICK = ("healthy", "infected")
+_SECTIONS = (
+    "admin", "cli-mono", "comm", "database", "debug", "devel", "doc", "editors", "education",
+    "electronics", "embedded", "fonts", "games", "gnome", "gnu-r", "gnustep", "golang", "graphics",
+    "hamradio", "haskell", "httpd", "interpreters", "introspection", "java", "javascript", "kde",
+    "kernel", "libdevel", "libs", "lisp", "localization", "mail", "math", "metapackages", "misc",
+    "net", "news", "ocaml", "oldlibs", "otherosfs", "perl", "php", "python", "ruby", "rust",
+    "science", "shells", "sound", "tasks", "tex", "text", "utils", "vcs", "video", "web", "x11",
+    "xfce", "zope",
+)  # fmt: skip
 _FROM_THE_ROOT = ("Nodes are numbered from the root: the smaller one is the hypernym.",)
 
 # The names of classes are known by their sizes in the original data.
@@ -158,6 +167,12 @@ _ENTRIES = (
         "power", "the power grid of the US",
         4941, 6594, 0, 0, 1, *_SEAL, _LINK, 10.0,
         folder="power", presets=PRESETS, notes=_LOCAL,
+    ),
+    Dataset(
+        "debian", "packages of Debian 12 and what they depend on; class: section",
+        63436, 264054, 1024, 58, 1, "those of the packages", "Debian", _BOTH, 1.5,
+        folder="debian", presets=PRESETS, ids=("name",), class_names=_SECTIONS,
+        notes=("Features are the words of the one-line description, hashed.", *_LOCAL),
     ),
     Dataset(
         "ogbn-arxiv", "citations among papers of arXiv (OGB)",
@@ -280,7 +295,10 @@ def _read(entry: Dataset, folder: Path, directed: bool | None = None) -> Graph:
         )
     for column in entry.ids:
         if column not in columns:
-            raise DataError(one_of("ids", column, columns) + f" (data set {entry.name!r})")
+            wrong = one_of("ids", column, columns)
+            if not columns:
+                wrong = f"Expected a column {column!r} of ids, got no columns: is a file missing?"
+            raise DataError(f"{wrong} (data set {entry.name!r}, {folder})")
     if len(entry.ids) == 1:
         fields["ids"] = columns[entry.ids[0]]
     elif entry.ids:

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch import Tensor
 
+from hgcn.kernels.derivatives import one_set
 from hgcn.kernels.numba_cpu.counts_of_pairs import counts
 from hgcn.kernels.numba_cpu.distance import SquaredDistance
 from hgcn.kernels.numba_cpu.dropping import drop_at_random
@@ -59,8 +60,8 @@ def squared_distance(v: Tensor, w: Tensor, c: Tensor) -> Any:
 def local_sum(
     target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
 ) -> Any:
-    """Local aggregation; ``source is target`` says that both are one set of nodes."""
-    return LocalSum.apply(target, source, weight, c, graph)  # type: ignore[no-untyped-call]
+    """Local aggregation, without self-loops where targets and sources are one set of nodes."""
+    return LocalSum.apply(target, source, weight, c, graph, one_set(target, source))  # type: ignore[no-untyped-call]
 
 
 def ends(z: Tensor, pairs: Tensor) -> Any:

@@ -29,18 +29,24 @@ class LocalSum(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
-    ) -> Tensor:
+        ctx: Any, target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods,
+        same: bool,
+    ) -> Tensor:  # fmt: skip
         """Keep the polar forms and the steps; the numbers of edges are computed again."""
-        root, same = root_of(c), source is target
-        targets = Points(array(target), *polar_form(array(target), root))
-        sources = targets if same else Points(array(source), *polar_form(array(source), root))
+        root = root_of(c)
+        sources = Points(array(source), *polar_form(array(source), root))
+        targets = sources
+        if same and source is not target:
+            n = len(target)
+            targets = Points(sources.vector[:n], sources.polar[:n], sources.radial[:n])
+        elif not same:
+            targets = Points(array(target), *polar_form(array(target), root))
         edges = _edges(graph, weight, same)
         out, step = empty(target), np.empty(target.shape)
         chunks = len(edges.bounds) - 1
         in_chunks(local_forward, chunks, targets, sources, edges, root, step, out.numpy())
         ctx.save_for_backward(target, source, weight, c)
-        ctx.graph, ctx.same, ctx.step = graph, same, step
+        ctx.graph, ctx.same, ctx.whole, ctx.step = graph, same, source is target, step
         ctx.numbers = targets[1:], sources[1:]
         return out
 
@@ -49,12 +55,12 @@ class LocalSum(torch.autograd.Function):
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients by targets, sources, weights and c; those of one set of nodes are added."""
         target, source, weight, c = ctx.saved_tensors
-        root, graph, same = root_of(c), ctx.graph, ctx.same
+        root, graph, same, whole = root_of(c), ctx.graph, ctx.same, ctx.whole
         rows, columns = graph.by_target, graph.by_source
         targets = Points(array(target), *ctx.numbers[0])
         sources = Points(array(source), *ctx.numbers[1])
         grad_target, grad_weight, grad_step = empty(target), empty(weight), empty(target)
-        grad_source = grad_target if same else empty(source)
+        grad_source = grad_target if whole else empty(source)
         by_source = weight.new_empty(len(weight), EDGE_COLUMNS)
         moment = np.empty(len(rows.bounds) + len(columns.bounds) - 2)
         row_moment, column_moment = np.split(moment, [len(rows.bounds) - 1])
@@ -66,10 +72,10 @@ class LocalSum(torch.autograd.Function):
         )  # fmt: skip
         in_chunks(
             local_backward_columns, len(column_moment), targets.vector, sources, columns, root,
-            same, grad_step.numpy(), by_source.numpy(), grad_source.numpy(), column_moment,
+            same, whole, grad_step.numpy(), by_source.numpy(), grad_source.numpy(), column_moment,
         )  # fmt: skip
         grad_c = curvature_gradient(moment, c)
-        return grad_target, None if same else grad_source, grad_weight, grad_c, None
+        return grad_target, None if whole else grad_source, grad_weight, grad_c, None, None
 
 
 def _edges(graph: Neighbourhoods, weight: Tensor, same: bool) -> WeightedEdges:

@@ -163,12 +163,13 @@ def local_backward_columns(
     columns: Rows,
     root: float,
     same: bool,
+    added: bool,
     grad_step: Floats,
     by_source: Floats,
     grad_y: Floats,
     moment: Doubles,
 ) -> None:
-    """Gradient by the sources, added to that of the targets where both are one set of nodes."""
+    """Gradient by the sources; if ``added``, to that of the targets, which is in ``grad_y``."""
     y, polar, radial = sources.vector, sources.polar, sources.radial
     start, other, edge, bounds = columns.start, columns.other, columns.edge, columns.bounds
     d = x.shape[1]
@@ -197,6 +198,6 @@ def local_backward_columns(
             total += product
             of_turn *= radial[j, SINHC]
             for k in range(d):
-                before = grad_y[j, k] if same else 0.0
+                before = grad_y[j, k] if added else 0.0
                 grad_y[j, k] = before + of_v * y[j, k] + of_turn * turn[0, k]
         moment[chunk] = total

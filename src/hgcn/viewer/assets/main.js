@@ -72,8 +72,8 @@ class App {
       const height = (selector) => view.element.querySelector(selector).offsetHeight;
       return { left: 0, right: 0, top: height("header") + 6, bottom: height(".layers") + 8 };
     }
-    const tight = Math.max(0, 170 - Math.abs(view.width - view.height)) / 4;
-    return { left: 0, right: 0, top: tight, bottom: tight };
+    const tight = Math.max(0, 260 - Math.abs(view.width - view.height)) / 4;
+    return { left: 0, right: 0, top: tight, bottom: 1.5 * tight };
   }
 
   // --- what is seen

@@ -23,7 +23,7 @@ function fillColumns(app) {
     || name === RADIUS || (name === KEPT && scene.layers.some((layer) => layer.measured)));
   for (const name of names) if (known(name)) select.append(make("option", { value: name }, name));
   // A picture without labels shows its depth: of the data, of the graph, or in the space.
-  select.value = ["label", "prediction", "depth", RADIUS].find(known);
+  select.value = ["label", "prediction", "depth", "radius", RADIUS].find(known);
   app.column = select.value;
   select.addEventListener("change", () => {
     app.column = select.value;
