@@ -57,7 +57,8 @@ def curvature_figure(path: str | Path) -> Figure:
         for part, label in ((curved, "HGCN, fixed curvature"), (c[: len(c) - len(curved)], None)):
             rows = [(place[one], *_summary(fixed[one])) for one in part]
             if rows:
-                ax.errorbar(*zip(*rows, strict=True), label=label, **look)
+                x, mean, spread = zip(*rows, strict=True)
+                ax.errorbar(x, mean, spread, label=label, **look)
         ax.set(xscale="log", xlabel="curvature −c  (more curved to the right)", ylabel="ROC AUC")
         named = [one for one in c if one in (c[0], c[-1]) or math.log10(one).is_integer()]
         ticks = [place[one] for one in named]

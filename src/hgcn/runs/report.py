@@ -212,11 +212,9 @@ def _embedding(run: Run, *, delta: bool) -> Iterator[Panel]:
     level = np.asarray(graph.columns.get("depth", depth(pairs, graph.num_nodes)), dtype=float)
     away = Axis("distance from the origin", low=0)
     jitter = np.random.default_rng(0).uniform(-0.3, 0.3, len(level))
-    means = [(d, float(radius[level == d].mean())) for d in np.unique(level[np.isfinite(level)])]
-    cloud = [
-        Series("nodes", level + jitter, radius, "dots"),
-        Series("mean", *zip(*means, strict=True)),
-    ]
+    levels = np.unique(level[np.isfinite(level)])
+    means = [float(radius[level == one].mean()) for one in levels]
+    cloud = [Series("nodes", level + jitter, radius, "dots"), Series("mean", levels, means)]
     steps = Axis("depth" if "depth" in graph.columns else "hops from the centre")
     yield Panel("Radius against depth", chart(cloud, steps, away))
     cloud = [Series("", degree, radius, "dots")]

@@ -14,7 +14,14 @@ from hgcn.data.graph import Graph
 from hgcn.errors import DataError
 from hgcn.nn.spaces import Space, space_of
 from hgcn.scenes.columns import columns_of, labels_of
-from hgcn.scenes.projection import MEASURED_NODES, Compared, align, distances, project_to_plane
+from hgcn.scenes.projection import (
+    MEASURED_NODES,
+    Compared,
+    Projection,
+    align,
+    distances,
+    project_to_plane,
+)
 from hgcn.scenes.scene import Layer, Measured, MissingLinks, Scene
 
 NEAREST_NODES = 20_000
@@ -67,7 +74,7 @@ def scene_from_embeddings(  # noqa: PLR0913
     titles = ["Input", *(f"Layer {k}" for k in range(1, len(embeddings)))]
     pairs = graph.pairs()
     spaces = [c if isinstance(c, Space) else space_of(c) for c in curvatures]
-    planes = []
+    planes: list[Projection] = []
     measured = _nodes_to_measure(graph.num_nodes, len(spaces))
     for points, space, nodes in zip(embeddings, spaces, measured, strict=True):
         say(f"drawing layer {len(planes) + 1} of {len(spaces)} in two dimensions")
