@@ -159,7 +159,7 @@ def test_what_the_model_says_is_not_what_the_drawing_says(graph):
     np.testing.assert_allclose(measured.nearest_distance, true.sort(1)[0][:, 1:], rtol=1e-9)
     assert measured.kept.tolist() == [1.0] * 4  # there are only three others
     # What is left of each node's attention is for itself; its self-loop is part of that.
-    np.testing.assert_allclose(layer.own, [0.7, 0.55, 0.35, 0.5], rtol=1e-6)
+    np.testing.assert_allclose(layer.own, [0.7, 0.4, 0.4, 0.5], rtol=1e-6)
     # Missing links come with the most probable first.
     assert scene.missing.pairs.tolist() == [[1, 0], [3, 3]]
     np.testing.assert_allclose(scene.missing.distance, [true[1, 3], true[0, 3]], rtol=1e-6)
