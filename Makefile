@@ -49,6 +49,7 @@ style: $(DEV) ## check format, style and types
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
 	@$(BIN)/mypy
+	@$(BIN)/python .ci/lint_page.py
 
 audit: $(DEV) ## look for insecure code, and for packages with known faults
 	@$(BIN)/bandit -q -c pyproject.toml -r src

@@ -66,13 +66,16 @@ def tree_scene(
     layers = [
         Layer("Input", 0.55 * noise, None if flat else 0.4),
         Layer(
-            "Layer 1", 0.35 * last + 0.4 * noise, None if flat else 0.8, ProjectionLoss(0.18, 0.87)
+            "Layer 1",
+            0.35 * last + 0.4 * noise,
+            None if flat else 0.8,
+            ProjectionLoss(0.18, 0.41, 0.87),
         ),
         Layer(
             "Layer 2",
             last + 0.04 * noise,
             None if flat else c,
-            ProjectionLoss(0.062, 0.974),
+            ProjectionLoss(0.062, 0.62, 0.974),
             attention=random.dirichlet(np.ones(3), n - 1).T[:2],
         ),
     ]

@@ -31,6 +31,7 @@ COMMANDS = {
     "evaluate": "scores of a run, on its own test part or on another graph",
     "embed": "write the embeddings of a run, with ids, to a file",
     "predict": "classes, probabilities of links, or missing links",
+    "explain": "what a prediction rests on: attention, features, common neighbours",
     "neighbours": "the nearest nodes of nodes, of a run or of any points",
     "path": "the nodes along the way from one node to another",
     "ancestors": "what is above nodes of a hierarchy",
@@ -38,6 +39,7 @@ COMMANDS = {
     "roots": "the nodes at the top of a hierarchy",
     "compare": "put runs side by side",
     "view": "the interactive page of a run",
+    "report": "charts and tables about a run, as one page",
     "figures": "the paper's figures from your own runs",
     "reproduce": "the tables of the paper, from this code",
 }

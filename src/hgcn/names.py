@@ -142,3 +142,8 @@ DTYPES = ("float32", "float64")
 def score_name(name: str) -> str:
     """The name of a score as people write it."""
     return SCORES.get(name, name)
+
+
+def untrained_name(name: str) -> str:
+    """The name of a score without training as people write it."""
+    return "Adamic-Adar" if name == "adamic_adar" else name.replace("_", " ")

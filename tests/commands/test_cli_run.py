@@ -20,7 +20,7 @@ from hgcn.cli import main
 from hgcn.runs import checkpoint, seeds
 from hgcn.runs.folder import load_run
 from hgcn.runs.workers import Event
-from small_graphs import same_weights, tree, write_files
+from small_graphs import same_weights, touch_pages, tree, write_files
 
 # The package has a function of that name.
 fit_module = import_module("hgcn.runs.fit")
@@ -42,7 +42,7 @@ def folder(tmp_path_factory):
         for task, out in (("link", "links"), ("node", "classes")):
             words = ["train", "edges.csv", *node_flags, *TRAIN, "--task", task, "--out", out]
             assert main([*words, "--quiet"]) == 0
-            (path / out / "disk.html").touch()
+            touch_pages(None, path / out)
     return path
 
 
@@ -353,7 +353,7 @@ def here(monkeypatch):
             yield Event(job.key, "done", job.function(None, *job.arguments))
 
     monkeypatch.setattr(seeds, "work", work)
-    monkeypatch.setattr(fit_module, "_draw", lambda run, folder: (folder / "disk.html").touch())
+    monkeypatch.setattr(fit_module, "_draw", touch_pages)
     return stop
 
 

@@ -20,11 +20,11 @@ from hgcn.experiments.cells import curvature, lowdim
 from hgcn.figures import attention as attention_module
 from hgcn.figures.curvature import curvature_scores, stored_scores
 from hgcn.figures.geometry import ENDS, FAR, POINT, crosses, end_distance, line
+from hgcn.inference.attention import attention_layers, heard_from
 from hgcn.plots.disk import MANY, arcs, centred, disk_points, edge_path
 from hgcn.runs.fit import fit
 from hgcn.runs.pictures import scene_from_run
 from hgcn.runs.run import Run
-from hgcn.scenes.of_network import attention_layers
 from hgcn.viewer import Layer
 
 
@@ -267,7 +267,9 @@ def test_attention_is_a_share_of_each_neighbourhood(wide: Run, flat: Run) -> Non
         for edges, share in attention_layers(trained, trained.graph):
             total = torch.zeros(40).index_add(0, edges[1], share)
             torch.testing.assert_close(total, torch.ones(40))
-        assert sum(attention_module.heard_from(trained, 4).values()) == pytest.approx(1)
+        assert sum(
+            heard_from(attention_layers(trained, trained.graph)[-2:], 4).values()
+        ) == pytest.approx(1)
 
 
 def test_attention_figure_draws_two_hops(wide: Run, flat: Run, tmp_path: Path) -> None:
@@ -286,6 +288,22 @@ def test_attention_figure_draws_two_hops(wide: Run, flat: Run, tmp_path: Path) -
     assert shares[0, 2] == pytest.approx(float(parent * sibling))
     assert around.position[0][1] > around.position[1][1] > around.position[13][1]
     check_file(figure, tmp_path / "attention.svg")
+
+
+def test_what_all_nodes_hear_from_above(wide: Run) -> None:
+    level = attention_module.node_depth(wide.graph)
+    upward = attention_module.upward_shares(wide, level)
+    layers = attention_layers(wide, wide.graph)[-2:]
+    for node in (1, 5, 17):
+        heard = heard_from(layers, node)
+        above = sum(share for j, share in heard.items() if level[j] < level[node])
+        assert upward[node] == pytest.approx(above, rel=1e-5)
+    assert np.isnan(upward[level == level.min()]).all()
+    # Runs of one model are seeds: they share a panel, with a line for each below.
+    figure = figures.attention_figure([wide, wide], node="n1")
+    below = figure.axes[1]
+    assert "2 seeds" in below.get_title(loc="left")
+    assert len(below.patches) == 2
 
 
 def test_attention_figure_refuses(run: Run, wide: Run) -> None:

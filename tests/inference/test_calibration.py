@@ -11,10 +11,11 @@ from sklearn.linear_model import LogisticRegression
 
 from hgcn import files
 from hgcn.errors import RunError
-from hgcn.figures.reliability import reliability, reliability_figure
+from hgcn.figures.reliability import reliability_figure
 from hgcn.inference.calibration import Calibration, brier
 from hgcn.runs.folder import ENVIRONMENT, METRICS, load_run
 from hgcn.runs.run import Run
+from hgcn.training.curves import link_reliability
 from small_graphs import quick_run, tree
 
 
@@ -78,7 +79,7 @@ def test_the_brier_score_and_the_curve_by_hand() -> None:
     positive, negative = torch.tensor([0.9, 0.5]), torch.tensor([0.1, 0.12, 0.18, 0.55])
     squares = (0.01 + 0.25) / 2, (0.01 + 0.12**2 + 0.18**2 + 0.55**2) / 4
     assert brier(positive, negative) == pytest.approx(sum(squares) / 2)
-    mean, share = reliability(positive, negative)
+    mean, share = link_reliability(positive, negative)
     assert mean == pytest.approx([0.4 / 3, (2 * 0.5 + 0.55) / 3, 0.9])
     assert share == pytest.approx([0.0, 2 / 3, 1.0])
 
@@ -159,4 +160,4 @@ def test_the_figure_has_both_curves(run: Run) -> None:
         f"after calibration, Brier score {noted['after']:.3f}",
     ]
     own = [run.calibration(value.double()) for value in run.link_task().outputs("test")]
-    assert ax.lines[2].get_xdata().tolist() == pytest.approx(reliability(*own)[0])
+    assert ax.lines[2].get_xdata().tolist() == pytest.approx(link_reliability(*own)[0])

@@ -21,7 +21,7 @@ from hgcn.runs.workers import Event
 from hgcn.training.links import LinkTask
 from hgcn.training.loop import train
 from hgcn.training.problem import Problem, choose
-from small_graphs import QUICK, quick_run, same_weights, tree, write_files
+from small_graphs import QUICK, quick_run, same_weights, touch_pages, tree, write_files
 
 # The package has a function of that name.
 fit_module = import_module("hgcn.runs.fit")
@@ -40,7 +40,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> dict[str, float]:
     monkeypatch.setattr(auto, "time", SimpleNamespace(monotonic=monotonic))
     # Real seconds of compiling would be taken off the time of that clock.
     monkeypatch.setattr(auto, "compile_timer", lambda: nullcontext(lambda: 0.0))
-    monkeypatch.setattr(fit_module, "_draw", lambda run, folder: (folder / "disk.html").touch())
+    monkeypatch.setattr(fit_module, "_draw", touch_pages)
     return state
 
 

@@ -17,7 +17,7 @@ from hgcn.locks import locked
 from hgcn.runs import checkpoint, trees
 from hgcn.runs.fit import fit, resume
 from hgcn.runs.folder import load_run
-from small_graphs import same_weights, tree, write_files
+from small_graphs import same_weights, touch_pages, tree, write_files
 
 # The package has a function of that name.
 fit_module = import_module("hgcn.runs.fit")
@@ -113,7 +113,7 @@ def test_what_cannot_be_resumed_is_refused(interrupted, tmp_path):
         resume(interrupted)
     (interrupted / "config.toml").write_text(config)
     resume(interrupted)
-    (interrupted / "disk.html").touch()
+    touch_pages(None, interrupted)
     (interrupted / ".lock").touch()  # of a process that was killed at its very end
     with pytest.raises(RunError, match="is finished: there is nothing to resume"):
         resume(interrupted)

@@ -18,7 +18,9 @@ from small_graphs import forest, quick_run, same_weights, tree, write_files
 # The package has a function of that name.
 fit_module = import_module("hgcn.runs.fit")
 
-FILES = {*SEALED, "environment.json", "embeddings.parquet", "disk.html", "README.md"}
+FILES = {
+    *SEALED, "environment.json", "embeddings.parquet", "disk.html", "report.html", "README.md"
+}  # fmt: skip
 
 
 @pytest.fixture(scope="module")

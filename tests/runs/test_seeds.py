@@ -24,7 +24,7 @@ from hgcn.runs.folder import load_run
 from hgcn.runs.seeds import finished_seeds, fit_seeds, resume_seeds, summarise
 from hgcn.runs.trees import read_tree
 from hgcn.runs.workers import Event, Job, work
-from small_graphs import QUICK, tree, write_files
+from small_graphs import QUICK, touch_pages, tree, write_files
 
 # The package has a function of that name.
 fit_module = import_module("hgcn.runs.fit")
@@ -34,7 +34,7 @@ SAME = ("model.safetensors", "history.csv", "config.toml")
 
 @pytest.fixture
 def edges(tmp_path, monkeypatch):
-    monkeypatch.setattr(fit_module, "_draw", lambda run, folder: (folder / "disk.html").touch())
+    monkeypatch.setattr(fit_module, "_draw", touch_pages)
     monkeypatch.setattr(checkpoint, "CHECKPOINT_SECONDS", 0.0)
     return write_files(tmp_path, tree())[0]
 

@@ -3,10 +3,22 @@ import numpy as np
 import pytest
 import torch
 
+from hgcn import geometry
 from hgcn.data.graph import Graph
-from hgcn.errors import DataError
-from hgcn.scenes.build import column, depth
-from hgcn.viewer import Categories, Layer, MissingLinks, Numbers, Scene, scene_from_embeddings
+from hgcn.errors import ConfigError, DataError
+from hgcn.scenes import build
+from hgcn.scenes.columns import column, depth, labels_of
+from hgcn.scenes.compare import aligned_to
+from hgcn.scenes.of_network import sample_of_nodes
+from hgcn.viewer import (
+    Categories,
+    Layer,
+    Measured,
+    MissingLinks,
+    Numbers,
+    Scene,
+    scene_from_embeddings,
+)
 
 POINTS = np.zeros((3, 2))
 
@@ -129,3 +141,80 @@ def test_embeddings_must_fit_the_graph(graph):
         scene_from_embeddings(graph, [torch.randn(4, 2)], [1.0, 2.0])
     with pytest.raises(DataError, match="Average the heads"):
         scene_from_embeddings(graph, [torch.randn(4, 2)], [1.0], attention=[torch.rand(7, 2)])
+
+
+def test_what_the_model_says_is_not_what_the_drawing_says(graph):
+    points = torch.randn(4, 5, generator=torch.Generator().manual_seed(0)).double()
+    share = torch.tensor([0.2, 0.3, 0.25, 0.4, 0.5, 0.1, 0.35])
+    scene = scene_from_embeddings(
+        graph, [points], [2.0], attention=[share],
+        missing=(torch.tensor([[0, 1], [3, 3]]), torch.tensor([0.2, 0.7])),
+    )  # fmt: skip
+    layer = scene.layers[0]
+    measured = layer.measured
+    true = geometry.distance(points.unsqueeze(0), points.unsqueeze(1), c=2.0)
+    np.testing.assert_allclose(measured.radius, points.norm(dim=1))
+    np.testing.assert_allclose(measured.distance, true[scene.edges[0], scene.edges[1]], rtol=1e-9)
+    assert measured.nearest.tolist() == true.argsort(1)[:, 1:].tolist()
+    np.testing.assert_allclose(measured.nearest_distance, true.sort(1)[0][:, 1:], rtol=1e-9)
+    assert measured.kept.tolist() == [1.0] * 4  # there are only three others
+    # What is left of each node's attention is for itself; its self-loop is part of that.
+    np.testing.assert_allclose(layer.own, [0.7, 0.4, 0.4, 0.5], rtol=1e-6)
+    # Missing links come with the most probable first.
+    assert scene.missing.pairs.tolist() == [[1, 0], [3, 3]]
+    np.testing.assert_allclose(scene.missing.distance, [true[1, 3], true[0, 3]], rtol=1e-6)
+
+
+def test_only_the_last_layers_of_large_graphs_list_their_nearest(monkeypatch):
+    monkeypatch.setattr(build, "NEAREST_NODES", 45)
+    monkeypatch.setattr(build, "MEASURED_NODES", 8)
+    graph = Graph(torch.tensor([[0, 1], [1, 0]]), num_nodes=20)
+    points = torch.randn(20, 3, generator=torch.Generator().manual_seed(1))
+    scene = scene_from_embeddings(graph, [points] * 3, [1.0] * 3)
+    assert [layer.measured.nearest is not None for layer in scene.layers] == [False, True, True]
+    assert [int(np.isfinite(layer.measured.kept).sum()) for layer in scene.layers] == [8, 20, 20]
+
+
+def test_names_of_nodes():
+    edges = torch.tensor([[0, 1], [1, 0]])
+    columns = {"town": np.array(["Ulm", "Ulm", "Bonn"]), "name": np.array(["Ann", "", "Cid"])}
+    graph = Graph(edges, num_nodes=3, ids=np.array([7, 8, 9]), columns=columns)
+    # A column that names nearly every node, and the id where it is empty.
+    assert labels_of(graph) == ["Ann", "8", "Cid"]
+    assert labels_of(graph, "town") == ["Ulm", "Ulm", "Bonn"]
+    with pytest.raises(ConfigError, match="Did you mean 'town'"):
+        labels_of(graph, "twn")
+    # Ids that are text are names already.
+    assert labels_of(Graph(edges, num_nodes=2, ids=np.array(["a", "b"]), columns={})) is None
+    assert labels_of(Graph(edges, num_nodes=2)) is None
+
+
+def test_a_sample_of_nodes_has_edges():
+    n = 2000
+    ring = torch.stack((torch.arange(n), (torch.arange(n) + 1) % n))
+    graph = Graph(torch.cat((ring, ring.flip(0)), 1), num_nodes=n)
+    nodes = sample_of_nodes(graph, 200)
+    assert len(nodes) == 200
+    assert len(nodes.unique()) == 200
+    # Of even draws a tenth of the ten neighbours would be there: 20 edges.
+    assert graph.subgraph(nodes).edge_index.shape[1] // 2 > 80
+
+
+def test_a_second_scene_is_turned_to_the_first():
+    random = np.random.default_rng(0)
+    points, ids = random.normal(size=(30, 2)), np.arange(30)
+    turn = np.array([[0.6, 0.8], [0.8, -0.6]])
+    first = Scene("one", [Layer("One", points, 1.0)], ids, np.zeros((2, 0)))
+    second = Scene("two", [Layer("One", points[5:] @ turn, 1.0)], ids[5:], np.zeros((2, 0)))
+    np.testing.assert_allclose(aligned_to(second, first).layers[0].points, points[5:], atol=1e-12)
+    other = Scene("three", [Layer("One", points[:2], 1.0)], ["x", "y"], np.zeros((2, 0)))
+    assert aligned_to(other, first) is other
+
+
+@pytest.mark.parametrize("name", ["radius", "distance", "kept", "nearest"])
+def test_measures_of_another_size_are_refused(name):
+    sizes = {"radius": np.zeros(3), "distance": np.zeros(1), "kept": np.zeros(3)}
+    sizes[name] = np.zeros(7)
+    layer = Layer("One", POINTS, 1.0, measured=Measured(**sizes))
+    with pytest.raises(DataError, match="of layer 'One' to have size"):
+        Scene("x", [layer], np.arange(3), np.array([[0], [1]]))

@@ -6,6 +6,7 @@ import math
 import struct
 import xml.etree.ElementTree as ET
 import zlib
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,15 @@ import torch
 
 from browser import NAMES, Browser, find_browser
 from hgcn import geometry
-from hgcn.viewer import Categories, Layer, MissingLinks, Scene, write_page
+from hgcn.data.graph import Graph
+from hgcn.viewer import (
+    Categories,
+    Layer,
+    MissingLinks,
+    Scene,
+    scene_from_embeddings,
+    write_page,
+)
 from sample_scenes import cluster_scene, scale_free_scene, spiral_scene, tree_scene
 
 pytestmark = [
@@ -210,7 +219,8 @@ def test_hover_tells_about_the_node(tree):
     points = torch.from_numpy(scene.layers[2].points)
     distance = float(geometry.distance(points[scene.edges[0, 3]], points[4], c=1.2))
     assert float(parent[1]) == pytest.approx(distance, rel=0.01)
-    assert float(parent[2]) == pytest.approx(scene.layers[2].attention[0, 3], abs=6e-4)
+    share = 100 * scene.layers[2].attention[0, 3]
+    assert float(parent[2].removesuffix(" %")) == pytest.approx(share, rel=6e-3)
     tree.mouse("mouseMoved", 3, 3)
     assert state(tree)["hovered"] is None
     assert tree.eval("document.getElementById('tip').hidden")
@@ -339,10 +349,13 @@ def test_fingers_drag_and_pinch(browser, tree_file):
     assert screen(page, 0) == pytest.approx((x + 50, y), abs=0.5)
     page.touch("touchStart", screen(page, 0))
     page.touch("touchEnd")
-    assert page.text("#tip h4") == "patient 0"
-    page.touch("touchStart", (150, 350), (250, 350))
+    # The card is a sheet below the disk, which makes room for it.
+    assert page.text("body > #node h4") == "patient 0"
+    page.settle()
+    x, y = screen(page, 0)
+    page.touch("touchStart", (150, y), (250, y))
     for k in range(1, 6):
-        page.touch("touchMove", (150 - 10 * k, 350), (250 + 10 * k, 350))
+        page.touch("touchMove", (150 - 10 * k, y), (250 + 10 * k, y))
     page.touch("touchEnd")
     page.settle()
     assert state(page)["zoom"] == pytest.approx(2, rel=0.1)
@@ -441,7 +454,9 @@ def test_png_shows_the_picture(browser, tree_file):
     page = browser.open(tree_file, size=(800, 400))
     page.settle()
     image = read_png(base64.b64decode(page.eval(PNG).split(",")[1]))
-    assert image.shape[:2] == (200, 254)  # half of the stage, which is the page less the panel
+    # Half of the stage, which is the page less the panel, and the caption.
+    assert image.shape[1] == 254
+    assert 230 < image.shape[0] < 280
     colours = np.unique(image.reshape(-1, image.shape[2]), axis=0)
     assert len(colours) > 200
     # The node at the root, in the blue of its label.
@@ -454,7 +469,7 @@ def test_png_shows_the_picture(browser, tree_file):
 def test_svg_is_a_drawing_of_every_node(tree):
     root = ET.fromstring(tree.eval("hgcn.svg()"))
     circles = list(root.iter("{http://www.w3.org/2000/svg}circle"))
-    assert len(circles) == 300 + 1  # and the disk
+    assert len(circles) == 300 + 1 + 5  # and the disk, and the legend
     paths = [p.get("d") for p in root.iter("{http://www.w3.org/2000/svg}path")]
     assert len(paths) == state(tree)["edges"]
     # Arcs meet the rim at right angles: with radius r, centre at distance D, D² = R² + r².
@@ -618,5 +633,219 @@ def test_the_graphics_card_draws_the_same(tree_file):
 
 def test_clusters_open(show):
     page = show(cluster_scene(150))
-    assert "correlation" in page.text(".lost")
+    assert "nearest neighbours stay" in page.text(".lost")
     assert page.text("#figures").count("81.6") == 1
+
+
+def card(page, selector="#node"):
+    """The rows of the tables of a card, by the first word of their heading."""
+    return page.eval(
+        f"""Object.fromEntries([...document.querySelectorAll('{selector} table')].map(table => [
+            table.querySelector('th').textContent,
+            [...table.querySelectorAll('tbody tr')].map(r => [...r.cells].map(c => c.textContent)),
+        ]))"""
+    )
+
+
+def facts(page, selector="#node"):
+    return page.eval(
+        f"""Object.fromEntries([...document.querySelectorAll('{selector} dt')]
+            .map(dt => [dt.textContent, dt.nextElementSibling.textContent]))"""
+    )
+
+
+def projected_scene(n=120):
+    """Points of six dimensions on a ring, with attention, names and more than eight classes."""
+    generator = torch.Generator().manual_seed(5)
+    points = torch.randn(n, 6, generator=generator).double()
+    ring = torch.stack((torch.arange(n), (torch.arange(n) + 1) % n))
+    graph = Graph(
+        torch.cat((ring, ring.flip(0)), 1),
+        num_nodes=n,
+        y=torch.arange(n) % 11,
+        ids=np.arange(1000, 1000 + n),
+        columns={"name": np.array([f"Town {k}" for k in range(n)])},
+    )
+    share = torch.full((2 * n,), 0.3)
+    pairs = torch.tensor([[3, 4, 5], [8, 9, 10]])
+    return points, scene_from_embeddings(
+        graph, [points], [1.5], name="Ring", attention=[share],
+        missing=(pairs, torch.tensor([0.2, 0.9, 0.6])),
+    )  # fmt: skip
+
+
+def test_the_card_says_what_the_model_says(show):
+    points, scene = projected_scene()
+    page = show(scene)
+    true = distances(points, 1.5)
+    for node in np.random.default_rng(0).choice(120, 20, replace=False).tolist():
+        page.eval(f"hgcn.visit('{1000 + node}')")
+        page.settle()
+        assert page.text("#node h4") == f"Town {node}"
+        told, tables = facts(page), card(page)
+        assert told["id"] == str(1000 + node)
+        assert float(told["radius"]) == pytest.approx(float(points[node].norm()), rel=6e-3)
+        assert "radius as drawn" in told
+        nearest = true[node].argsort()[1:11].tolist()
+        rows = tables["nearest in the model"]
+        assert [row[0] for row in rows] == [f"Town {k}" for k in nearest]
+        for row, other in zip(rows, nearest, strict=True):
+            assert float(row[1]) == pytest.approx(float(true[node, other]), rel=6e-3)
+        edges = {row[0]: row[1:] for row in tables["edge to"]}
+        assert edges["itself"][1] == "40 %"  # what the two neighbours leave
+        for other in ((node - 1) % 120, (node + 1) % 120):
+            distance, share = edges[f"Town {other}"]
+            assert float(distance) == pytest.approx(float(true[node, other]), rel=6e-3)
+            assert share == "30 %"
+    # Its nearest nodes can be shown, and all nodes by how many of theirs the drawing kept.
+    page.click(*page.element("#nearest"))
+    assert page.eval("hgcn.state().nearest") == [str(1000 + k) for k in nearest]
+    page.eval(
+        "(() => { const e = document.getElementById('column');"
+        "e.value = 'neighbours kept in the drawing'; e.dispatchEvent(new Event('change')); })()"
+    )
+    assert state(page)["column"] == "neighbours kept in the drawing"
+
+
+def test_names_marks_ranks_and_captions(show):
+    points, scene = projected_scene()
+    page = show(scene)
+    # Names are searched; so are ids.
+    for asked in ("town 17", "1017"):
+        page.key("/", "/")
+        page.type(asked)
+        assert page.text("#results li") == "Town 17 (1017)"
+        page.key("Enter", "\r")
+        page.settle()
+        assert state(page)["selected"] == "1017"
+        # The arrows move at once.
+        before = page.eval("hgcn.centre()")
+        page.key("ArrowLeft")
+        page.settle()
+        assert page.eval("hgcn.centre()") != before
+    assert all(text.startswith("Town") for text in state(page)["labels"])
+    # Eleven classes: the last three have another mark.
+    kinds = page.eval(
+        "[...document.querySelectorAll('.key .swatch')].map(s => s.firstChild.tagName)"
+    )
+    assert kinds == ["circle"] * 8 + ["polygon"] * 3
+    # Probable links go by rank.
+    page.key("Escape")
+    page.click(*page.element("#missing"))
+    assert state(page)["missing"] == 3
+    page.eval("(() => { const e = document.getElementById('ranks'); e.value = 1;"
+              "e.dispatchEvent(new Event('input')); })()")  # fmt: skip
+    assert state(page)["missing"] == 1
+    assert "90 %" in page.text("#ranks-note")
+    page.eval("hgcn.visit('1004')")
+    page.settle()
+    away = float(distances(points, 1.5)[4, 9])
+    name, distance, chance = card(page)["probable link"][0]
+    assert (name, chance) == ("Town 9", "90 %")
+    assert float(distance) == pytest.approx(away, rel=6e-3)
+    # A saved drawing says what it is, what was lost, what the colours mean, what is selected.
+    root = ET.fromstring(page.eval("hgcn.svg()"))
+    said = " ".join(root.itertext())
+    for text in ("Ring", "curvature −1.5", "nearest neighbours", "Selected: Town 4", "label", "10"):
+        assert text in said
+    order = list(root.iter())
+    (dashes,) = [g for g in order if g.get("stroke-dasharray")]
+    nodes = [g for g in order if g.get("stroke-width") == "0.6"]
+    assert order.index(nodes[0]) < order.index(dashes)  # above the dots
+    assert not any("rgba" in (e.get(a) or "") for e in root.iter() for a in ("fill", "stroke"))
+
+
+def test_no_move_leaves_an_empty_screen(show):
+    tiny = tree_scene(60)
+    small = Scene(
+        "small", [Layer("One", 0.002 * layer.points, 1.0) for layer in tiny.layers[-1:]],
+        tiny.ids, tiny.edges,
+    )  # fmt: skip
+    one_side = Scene(
+        "aside", [Layer("One", 0.1 * tiny.layers[-1].points + [6, 2], 1.0)], tiny.ids, tiny.edges
+    )
+    random = np.random.default_rng(1)
+    for scene in (tiny, small, one_side, tree_scene(60, flat=True), spiral_scene([5, 20, 30])):
+        page = show(scene)
+        now = state(page)
+        disk, width, height = now["disk"], 988, 800
+        if "flat" not in page.text(".layer-name"):
+            # At home the whole rim is there.
+            assert disk["x"] - disk["radius"] > 0
+            assert disk["y"] + disk["radius"] < height
+        for number in range(40):
+            x, y = random.uniform(30, width - 30), random.uniform(30, height - 30)
+            kind = number % 4
+            if kind == 0:
+                page.drag([(x, y), (x / 2, y / 2), (random.uniform(10, width), height - y)])
+            elif kind == 1:
+                page.wheel(x, y, -240)
+            elif kind == 2:
+                page.wheel(x, y, float(random.choice([-240, 240])), modifiers=2)
+            else:
+                page.eval("document.querySelector('.over').focus()")
+                page.key(str(random.choice(["ArrowLeft", "ArrowUp", "+", "-"])))
+        page.settle()
+        assert state(page)["seen"]
+        page.key("Home")
+        page.settle()
+        assert state(page)["zoom"] == pytest.approx(1)
+
+
+def boxes(page, *selectors):
+    return [
+        page.eval(
+            f"(() => {{ const b = document.querySelector('{one}').getBoundingClientRect();"
+            "return [b.left, b.top, b.right, b.bottom]; })()"
+        )
+        for one in selectors
+    ]
+
+
+def test_on_a_phone_nothing_lies_over_the_disk(browser, tree_file):
+    page = browser.open(tree_file, size=(390, 844), touch=True)
+    page.settle()
+    page.eval("hgcn.visit('patient 3')")
+    page.settle()
+    disk = state(page)["disk"]
+    top, bottom = disk["y"] - disk["radius"], disk["y"] + disk["radius"]
+    header, layers, sheet, drawer = boxes(page, ".view header", ".layers", "#node", "#drawer")
+    assert header[3] <= top
+    assert drawer[3] <= top
+    assert bottom <= layers[1]
+    assert layers[3] <= sheet[1]
+    assert sheet[3] <= 844.5
+    assert header[2] <= drawer[0]
+    page.eval("document.getElementById('drawer').click()")
+    small = page.eval("""[...document.querySelectorAll('button, select, input, #results li')]
+        .filter(e => e.checkVisibility() && e.type !== 'checkbox')
+        .filter(e => e.getBoundingClientRect().height < 39.5).map(e => e.outerHTML)""")
+    assert small == []
+    assert page.eval("document.documentElement.scrollWidth") <= 390
+    page.close()
+
+
+def test_the_hover_follows_the_wheel(tree):
+    x, y = screen(tree, 40)
+    tree.mouse("mouseMoved", x, y)
+    first = state(tree)["hovered"]
+    for _ in range(3):
+        tree.wheel(x, y, -240)
+        tree.settle()
+    assert first is not None
+    assert state(tree)["hovered"] == tree.eval(f"hgcn.nodeAt({x}, {y})")
+
+
+def test_two_disks_have_two_cards_and_lie_alike(show):
+    first = tree_scene(120, name="HGCN")
+    turn = np.array([[0.0, 1.0], [1.0, 0.0]])  # a reflection
+    layers = [replace(layer, points=layer.points @ turn) for layer in first.layers]
+    page = show(first, replace(first, name="GCN", layers=layers))
+    both = [torch.tensor(page.eval(f"hgcn.positions({k})")) for k in (0, 1)]
+    torch.testing.assert_close(both[0], both[1], rtol=1e-6, atol=1e-6)
+    page.eval("hgcn.visit('patient 5')")
+    page.settle()
+    assert page.eval("[...document.querySelectorAll('#node .whose')].map(e => e.textContent)") == [
+        "HGCN",
+        "GCN",
+    ]

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from hgcn.names import PLAIN_SCORES, score_name
+from hgcn.names import PLAIN_SCORES, score_name, untrained_name
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -46,7 +46,7 @@ def untrained_table(metrics: Mapping[str, Any]) -> Table | None:
     for name in (metrics["model"], *untrained["test"]):
         val, test = (_scores_of(metrics, name, part) for part in ("val", "test"))
         cells = [_cell(test.get(column), column) for column in shown]
-        rows.append([_title(name), _cell(val.get(select), select), *cells])
+        rows.append([untrained_name(name), _cell(val.get(select), select), *cells])
     heads = [COLUMNS[select].replace("test", "val"), *(COLUMNS[column] for column in shown)]
     header = ["without a network" if metrics["task"] == "node" else "without training", *heads]
     return rows_table(header, rows)
@@ -69,7 +69,7 @@ def _untrained_advice(metrics: Mapping[str, Any]) -> str | None:
     verdict = "would be ahead" if found[best] > own else "would have done as well"
     return (
         f"{'Without a network' if metrics['task'] == 'node' else 'Without any training'}, "
-        f"{_title(best)} {verdict} on validation: "
+        f"{untrained_name(best)} {verdict} on validation: "
         f"{score_name(select)} {100 * found[best]:.2f}, {metrics['model']} {100 * own:.2f}."
     )
 
@@ -102,10 +102,6 @@ def _scores_of(metrics: Mapping[str, Any], name: str, part: str) -> Mapping[str,
     own = name == metrics["model"]
     scores: Mapping[str, Any] = metrics[part] if own else metrics["untrained"][part][name]
     return scores
-
-
-def _title(name: str) -> str:
-    return "Adamic-Adar" if name == "adamic_adar" else name.replace("_", " ")
 
 
 def _cell(value: float | Mapping[str, float] | None, name: str) -> str:

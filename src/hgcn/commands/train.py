@@ -241,6 +241,9 @@ def _show(
     for warning in (*warnings, *filter(None, [advice(metrics)])):
         console.print(warning, style="yellow")
     console.print(f"Run folder: {folder}", soft_wrap=True)
+    for name, what in (("disk.html", "embedding"), ("report.html", "report")):
+        if (folder / name).exists():
+            console.print(f"Page of the {what}: {folder / name}", soft_wrap=True)
 
 
 def _notes(metrics: dict[str, Any]) -> list[str]:

@@ -37,6 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--compare", metavar="RUN2", help="another run or table, shown beside the first"
     )
+    parser.add_argument("--label-column", metavar="NAME", help="the column that names nodes")
     parser.add_argument(
         "-o", "--out", metavar="FILE", help=".html file (in the run folder, or beside the table)"
     )
@@ -53,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
     scenes = list(_scenes(arguments))
     from hgcn.viewer import serve, write_page
 
+    _say("writing the page")
     write_page(path, *scenes)
     if arguments.serve:
         serve(path, port=port, open_browser=not arguments.no_open)
@@ -75,9 +77,10 @@ def _scenes(arguments: argparse.Namespace) -> Iterator[Scene]:
     from hgcn.runs.folder import load_run
     from hgcn.runs.pictures import scene_from_run
 
-    yield scene_from_run(trained, graph)
+    options = {"label_column": arguments.label_column, "say": _say}
+    yield scene_from_run(trained, graph, **options)
     if arguments.compare is not None:
-        yield scene_from_run(load_run(arguments.compare), graph)
+        yield scene_from_run(load_run(arguments.compare), graph, **options)
 
 
 def _table_scenes(arguments: argparse.Namespace, names: list[str]) -> Iterator[Scene]:
@@ -90,6 +93,13 @@ def _table_scenes(arguments: argparse.Namespace, names: list[str]) -> Iterator[S
     graph = None if arguments.graph is None else load(arguments.graph, **options)
     for points in tables:
         yield points_scene(points, graph, name=Path(points.name).name)
+
+
+def _say(step: str) -> None:
+    """What is done now, for somebody who waits."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"\r\033[K{step} ..." if step != "writing the page" else "\r\033[K")
+        sys.stderr.flush()
 
 
 def _path(arguments: argparse.Namespace) -> Path:

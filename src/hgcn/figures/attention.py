@@ -1,4 +1,4 @@
-"""Figure 5 of the paper: the attention of one node within two hops, in GAT and in HGCN."""
+"""Figure 5 of the paper: attention within two hops in GAT and HGCN, of one node and of all."""
 
 from __future__ import annotations
 
@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from torch import Tensor
 
 from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError, GraphError
 from hgcn.experiments.paper import TITLES
-from hgcn.plots.style import INK, ORANGE, SOFT, new_figure, style
+from hgcn.inference.attention import Attention, attention_layers, heard_from, shares_of
+from hgcn.plots.style import BLUE, INK, ORANGE, SOFT, new_figure, style
 from hgcn.runs.fit import fit
-from hgcn.scenes.build import depth
-from hgcn.scenes.of_network import attention_layers
+from hgcn.scenes.columns import depth, labels_of
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,32 +25,34 @@ if TYPE_CHECKING:
 
 MODELS = ("gat", "hgcn")
 SOURCE = "disease"
+SEEDS = 3
 COMFORTABLE = range(10, 31)
 """Sizes of a neighbourhood that are neither dull nor crowded."""
+MOST_NAMES = 36
+"""Nodes of a neighbourhood whose names can be read."""
 
 
 def train_for_attention(
     *,
     source: str = SOURCE,
     seed: int = 0,
+    seeds: int = SEEDS,
     on_run: Callable[[str], Any] | None = None,
     **settings: Any,
 ) -> list[Run]:
     """The runs of the figure: GAT and HGCN with attention, two layers, on a tree of an epidemic.
 
-    See :func:`attention_figure`, which is drawn of them.
+    Each has several seeds, ``seed`` and those after it: one training is an anecdote.
     """
     runs = []
     for model in MODELS:
-        watch = on_run(f"{model} on {source}") if on_run else None
-        wanted: dict[str, Any] = {"model": model, "task": "node", "layers": 2, "seed": seed}
-        if model == "hgcn":
-            wanted["attention"] = True
-        runs.append(fit(source, on_epoch=watch, **{**wanted, **settings}))
+        for one in range(seed, seed + seeds):
+            watch = on_run(f"{model} on {source}, seed {one}") if on_run else None
+            wanted: dict[str, Any] = {"model": model, "task": "node", "layers": 2, "seed": one}
+            if model == "hgcn":
+                wanted["attention"] = True
+            runs.append(fit(source, on_epoch=watch, **{**wanted, **settings}))
     return runs
-
-
-Attention = tuple[Tensor, Tensor]
 
 
 @dataclass(frozen=True)
@@ -73,14 +74,16 @@ class Neighbourhood:
 
 
 def attention_figure(runs: Sequence[Run], *, node: Any = None) -> Figure:
-    """The attention of one node on its two-hop neighbourhood, a panel for each run.
+    """The attention of one node on its two-hop neighbourhood, and that of all nodes below.
 
     A first-hop edge shows the share that the last layer gives to a neighbour. A second-hop edge
     shows this share times the one that the neighbour gave one layer earlier: how much of a node
-    arrives at the centre along the path.
+    arrives at the centre along the path. Below is how much each node hears from above over the
+    last two layers, all nodes together, a line for each seed.
 
     Args:
-        runs: runs of networks with attention, all on the same graph.
+        runs: runs of networks with attention, all on the same graph; those of the same model are
+            seeds of one panel, the first of which is drawn.
         node: id of the centre; by default one with parent, grandparent and children.
 
     Example:
@@ -101,21 +104,81 @@ def attention_figure(runs: Sequence[Run], *, node: Any = None) -> Figure:
     neighbours = _neighbours(graph)
     centre = _find(graph, node) if node is not None else choose_centre(neighbours, level)
     around = neighbourhood(centre, neighbours, level)
-    shares = [path_shares(run, around) for run in runs]
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.config.model, []).append(run)
+    shares = [path_shares(group[0], around) for group in groups.values()]
     top = max(max(one.values(), default=1.0) for one in shares)
+    names = labels_of(graph) or [str(one) for one in graph.ids.tolist()]
     with style():
-        figure = new_figure(4.4 * len(runs), 3.9)
-        panels = figure.subplots(1, len(runs), squeeze=False)[0]
-        for ax, run, share in zip(panels, runs, shares, strict=True):
-            _draw(ax, around, share, level, top)
-            heard = heard_from(run, centre)
+        figure = new_figure(4.4 * len(groups), 5.6)
+        panels = figure.subplots(2, len(groups), squeeze=False, height_ratios=(3, 1.3))
+        for (above, below), group, share in zip(panels.T, groups.values(), shares, strict=True):
+            model = group[0].config.model
+            _draw(above, around, share, level, top)
+            _name(above, around, names)
+            heard = heard_from(_last_two(group[0]), centre)
             upward = sum(s for j, s in heard.items() if level[j] < level[centre])
-            name = TITLES.get(run.config.model, run.config.model)
-            ax.set_title(name, loc="center")
-            said = f"{upward:.0%} of what it hears is from above"
-            ax.text(0.5, -0.02, said, transform=ax.transAxes, ha="center", va="top", color=SOFT)
-        _scale(figure, panels, top)
+            above.set_title(TITLES.get(model, model), loc="center")
+            said = f"node {names[centre]} hears {upward:.0%} from above, over two layers"
+            above.text(
+                0.5, -0.02, said, transform=above.transAxes, ha="center", va="top", color=SOFT
+            )
+            _spread(below, [upward_shares(run, level) for run in group], upward)
+        panels[1, 0].set_ylabel("per cent of nodes")
+        _scale(figure, panels[0], top)
         return figure
+
+
+def upward_shares(run: Run, level: np.ndarray) -> np.ndarray:
+    """How much each node hears from above over the last two layers; NaN at the top."""
+    from scipy.sparse import csr_array
+
+    def matrix(layer: Attention) -> csr_array:
+        edges, share = layer
+        source, target = edges.numpy()
+        return csr_array((share.double().numpy(), (target, source)), shape=(n, n))
+
+    n = len(level)
+    before, last = map(matrix, _last_two(run))
+    heard = (last @ before).tocoo()
+    target, source = heard.coords
+    above = np.bincount(target, heard.data * (level[source] < level[target]), minlength=n)
+    return np.where(level > level.min(), above, np.nan)
+
+
+def _spread(ax: Axes, seeds: list[np.ndarray], drawn: float) -> None:
+    """How the shares from above are spread over all nodes, a line for each seed."""
+    bins = np.linspace(0, 1, 26)
+    for values in seeds:
+        known = values[np.isfinite(values)]
+        counts = np.histogram(known, bins)[0]
+        ax.stairs(100 * counts / max(1, len(known)), bins, color=BLUE, alpha=0.75, linewidth=1.2)
+    ax.axvline(drawn, color=ORANGE, linewidth=1.2)
+    means = [float(np.nanmean(values)) for values in seeds]
+    spread = f" ± {100 * np.std(means, ddof=1):.0f}" if len(means) > 1 else ""
+    count = f", {len(means)} seeds" if len(means) > 1 else ""
+    ax.set_title(f"all nodes: {100 * np.mean(means):.0f}{spread} % on average{count}", fontsize=9)
+    ax.set_xlabel("share heard from above")
+    ax.set_xlim(0, 1)
+    ax.xaxis.set_major_formatter(lambda value, at: f"{value:.0%}")
+
+
+def _name(ax: Axes, around: Neighbourhood, names: Sequence[str]) -> None:
+    """The names of the nodes, where there is room for them."""
+    if len(around.nodes) > MOST_NAMES:
+        return
+    from matplotlib.patheffects import withStroke
+
+    lowest = min(y for _, y in around.position.values())
+    for node in around.nodes:
+        leaf = around.position[node][1] == lowest
+        ax.annotate(
+            names[node][:14], around.position[node], (0, -7) if leaf else (7, 0),
+            textcoords="offset points", rotation=90 if leaf else 0, fontsize=6.5, color=INK,
+            ha="center" if leaf else "left", va="top" if leaf else "center", zorder=5,
+            path_effects=[withStroke(linewidth=2, foreground="white")],
+        )  # fmt: skip
 
 
 def node_depth(graph: Graph) -> np.ndarray:
@@ -201,25 +264,15 @@ def neighbourhood(
 
 def path_shares(run: Run, around: Neighbourhood) -> dict[tuple[int, int], float]:
     """How much of each node arrives at the centre along its path, by edge (target, source)."""
-    last, before = _last_two(run)
-    heard = _row(last, around.centre)
+    before, last = _last_two(run)
+    heard = shares_of(last, around.centre)
     shares = {}
     for i, j in around.links:
         if i == around.centre:
             shares[i, j] = heard.get(j, 0.0)
         else:
-            shares[i, j] = heard.get(i, 0.0) * _row(before, i).get(j, 0.0)
+            shares[i, j] = heard.get(i, 0.0) * shares_of(before, i).get(j, 0.0)
     return shares
-
-
-def heard_from(run: Run, node: int) -> dict[int, float]:
-    """The share of each node, itself included, in the embedding of a node after two layers."""
-    last, before = _last_two(run)
-    total: dict[int, float] = defaultdict(float)
-    for j, share in _row(last, node).items():
-        for k, earlier in _row(before, j).items():
-            total[k] += share * earlier
-    return dict(total)
 
 
 def _last_two(run: Run) -> tuple[Attention, Attention]:
@@ -231,13 +284,7 @@ def _last_two(run: Run) -> tuple[Attention, Attention]:
         )
     if len(layers) == 1:
         raise ConfigError("Expected a run of two layers or more, got one.")
-    return layers[-1], layers[-2]
-
-
-def _row(layer: Attention, node: int) -> dict[int, float]:
-    edges, share = layer
-    at = edges[1] == node
-    return dict(zip(edges[0][at].tolist(), share[at].tolist(), strict=True))
+    return layers[-2], layers[-1]
 
 
 def _blues() -> Any:

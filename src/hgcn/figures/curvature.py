@@ -6,12 +6,12 @@ import json
 import math
 import statistics
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hgcn.errors import RunError
 from hgcn.experiments import Store
 from hgcn.experiments.cells import curvature
-from hgcn.plots.style import BLUE, ORANGE, new_figure, style
+from hgcn.plots.style import BLUE, ORANGE, SOFT, new_figure, style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -20,6 +20,8 @@ MOST_SEEDS = 100
 FLAT = 1e-3
 """Curvatures up to this one are as good as none."""
 SCORES = Path(__file__).with_name("curvature.json")
+BREAK = 4.0
+"""How far left of the least curvature above it, as a factor, they are drawn."""
 
 
 def curvature_scores(store: Store) -> dict[str, list[float]]:
@@ -58,15 +60,32 @@ def curvature_figure(path: str | Path | None = None) -> Figure:
         figure = new_figure(5.4, 3.3)
         ax = figure.subplots()
         c = sorted(fixed)
-        mean, spread = zip(*(_summary(fixed[one]) for one in c), strict=True)
-        ax.errorbar(
-            c, mean, spread, color=BLUE, marker="o", markersize=5, capsize=2.5, elinewidth=1,
-            label="HGCN, fixed curvature",
-        )  # fmt: skip
+        # What is as good as flat has no place on a logarithmic axis: it stands before a break.
+        curved = [one for one in c if one > FLAT]
+        place = {one: one if one > FLAT else (curved or [1.0])[0] / BREAK for one in c}
+        look: dict[str, Any] = {
+            "color": BLUE, "marker": "o", "markersize": 5, "capsize": 2.5, "elinewidth": 1,
+        }  # fmt: skip
+        for part, label in ((curved, "HGCN, fixed curvature"), (c[: len(c) - len(curved)], None)):
+            rows = [(place[one], *_summary(fixed[one])) for one in part]
+            if rows:
+                x, mean, spread = zip(*rows, strict=True)
+                ax.errorbar(x, mean, spread, label=label, **look)
         ax.set(xscale="log", xlabel="curvature −c  (more curved to the right)", ylabel="ROC AUC")
         named = [one for one in c if one in (c[0], c[-1]) or math.log10(one).is_integer()]
-        ax.set_xticks(named, [f"−{one:g}" if one > FLAT else "→ 0" for one in named])
-        ax.set_xticks(c, [], minor=True)
+        ticks = [place[one] for one in named]
+        ax.set_xticks(ticks, [f"−{one:g}" if one > FLAT else "0" for one in named])
+        ax.set_xticks([place[one] for one in curved], [], minor=True)
+        if curved and len(curved) < len(c):
+            gap = curved[0] / BREAK**0.5
+            ax.plot(
+                [gap / 1.06, gap * 1.06], [0, 0], transform=ax.get_xaxis_transform(), color="white",
+                linewidth=4, clip_on=False, zorder=9, solid_capstyle="butt",
+            )  # fmt: skip
+            ax.plot(
+                [gap / 1.06, gap * 1.06], [0, 0], transform=ax.get_xaxis_transform(), color=SOFT,
+                linestyle="", marker=[(-0.5, -1), (0.5, 1)], markersize=9, clip_on=False, zorder=10,
+            )  # fmt: skip
         if "gcn" in scores:
             level, width = _summary(scores["gcn"])
             ax.axhline(level, color=ORANGE, linestyle=(0, (4, 3)), label="GCN, Euclidean")
@@ -74,7 +93,7 @@ def curvature_figure(path: str | Path | None = None) -> Figure:
         ax.grid(axis="y")
         ax.legend(loc="best")
         seeds = max(len(values) for values in scores.values())
-        note = f" ({seeds} seeds, mean and deviation)" if seeds > 1 else ""
+        note = f" ({seeds} seeds, mean and standard deviation)" if seeds > 1 else ""
         ax.set_title("Link prediction on Disease" + note)
         return figure
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 from hgcn.errors import ConfigError
 from hgcn.experiments.paper import TITLES
+from hgcn.names import score_name
 from hgcn.plots.disk import centred, draw_layer
-from hgcn.plots.style import new_figure, style
+from hgcn.plots.style import SOFT, new_figure, style
 from hgcn.runs.fit import fit
 from hgcn.runs.pictures import scene_from_run
 from hgcn.scenes.scene import Categories
@@ -24,6 +25,7 @@ SUBJECTS = (("disease_lp", "link"), ("cora", "node"))
 MODELS = ("gcn", "hgcn")
 NAMES = {**TITLES, "disease_lp": "Disease"}
 DIM = 3
+LETTERS = "abcdefgh"
 PANEL, TITLE, GAP = 2.4, 0.25, 0.08  # inches
 NAMED, SCALE = 1.85, 0.65  # inches for the legend
 
@@ -79,7 +81,7 @@ def embeddings_figure(runs: Sequence[Run], *, color: str | None = None) -> Figur
         for k, view in enumerate(views):
             row, column = divmod(k, columns)
             corner = sum(widths[:column]) + GAP, (rows - 1 - row) * height + GAP
-            view.draw(figure, corner)
+            view.draw(figure, corner, LETTERS[k % len(LETTERS)])
         return figure
 
 
@@ -92,13 +94,16 @@ class _View:
         self.named = isinstance(self.scene.columns.get(self.color), Categories)
         model, data = run.config.model, run.graph.name
         self.title = f"{NAMES.get(model, model)}, {NAMES.get(data, data)}"
+        select = run.metrics["select"]
+        value = run.metrics["test"].get(select)
+        self.score = "" if value is None else f"test {score_name(select)} {100 * value:.1f}"
         layers = [layer for layer in self.scene.layers if layer.title != "Input"]
         self.layers = {"first layer": layers[0], "last layer": layers[-1]}
         if len(layers) == 1:
             self.layers = {"embedding": layers[0]}
 
-    def draw(self, figure: Figure, corner: tuple[float, float]) -> None:
-        """Draw all panels and the legend, from a corner in inches."""
+    def draw(self, figure: Figure, corner: tuple[float, float], letter: str) -> None:
+        """Draw all panels and the legend, from a corner in inches, with the letter of the run."""
         wide, high = figure.get_size_inches()
         left, below = corner
         side = PANEL - GAP
@@ -112,3 +117,10 @@ class _View:
             where = legend if ax is panels[-1] else False
             draw_layer(ax, self.scene, centred(layer), color=self.color, legend=where)
             ax.set_title(f"{self.title}: {name}", loc="center", size=9)
+        panels[0].text(
+            0, 1.0, letter, transform=panels[0].transAxes, fontsize=11, fontweight="bold", va="top"
+        )
+        panels[-1].text(
+            0.5, 0.0, self.score, transform=panels[-1].transAxes, fontsize=7.5, ha="center",
+            va="bottom", color=SOFT,
+        )  # fmt: skip

@@ -61,13 +61,20 @@ def _geodesics(ax: Axes) -> None:
         ax.add_patch(Circle((0, 0), c**-0.5, fill=False, edgecolor=colour, alpha=0.35, linewidth=1))
         v, w = from_ball(ENDS, c=c).unsqueeze(1)
         draw_curves(ax, arcs(v, w, c=c) / c**0.5, colour, 2)
+        if c**-0.5 <= 1:  # else the rim is outside
+            angle = math.radians(-90 + 24 * (CURVATURES.index(c) - 2.5))
+            place = 0.985 * c**-0.5 * math.cos(angle), 0.985 * c**-0.5 * math.sin(angle)
+            look = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+            ax.text(
+                *place, f"−{c:g}", color=colour, fontsize=8, ha="center", va="center", bbox=look
+            )
     ax.plot(*ENDS.T.numpy(), "o", color=INK, markersize=5, zorder=5)
     for (x, y), name in zip(ENDS.tolist(), "xy", strict=True):
         beside = (x + math.copysign(0.07, x), y + 0.05)
         ax.text(*beside, f"$\\mathbf{{{name}}}$", ha="center", fontsize=11)
     ax.plot(0, 0, "+", color=SOFT, markersize=6, markeredgewidth=1)
     ax.set(xlim=(-1.02, 1.02), ylim=(-1.02, 1.02))
-    ax.set_title("Geodesics from x to y, and the rims", loc="center")
+    ax.set_title("Geodesics from x to y; rims with their curvature", loc="center")
     ax.set_aspect("equal")
     ax.set_axis_off()
 

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import torch
-from torch import Tensor
-
 from hgcn.errors import RunError
 from hgcn.inference.calibration import Calibration, brier
 from hgcn.plots.style import BLUE, GREEN, LINE, new_figure, style
+from hgcn.training.curves import link_reliability
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from hgcn.runs.run import Run
-
-BINS = 10
 
 
 def reliability_figure(run: Run) -> Figure:
@@ -39,7 +35,7 @@ def reliability_figure(run: Run) -> Figure:
         ):
             both = [probability(value.double()) for value in logits]
             label = f"{name}, Brier score {brier(*both):.3f}"
-            ax.plot(*reliability(*both), "o-", color=colour, markersize=4, label=label)
+            ax.plot(*link_reliability(*both), "o-", color=colour, markersize=4, label=label)
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
         ax.set_xlabel("probability, mean of each tenth")
         ax.set_ylabel("share of edges")
@@ -47,22 +43,3 @@ def reliability_figure(run: Run) -> Figure:
         ax.legend(loc="upper left")
         figure.suptitle(f"{run.config.model} on {run.metrics['source']}", x=0.01, ha="left")
         return figure
-
-
-def reliability(positive: Tensor, negative: Tensor) -> tuple[list[float], list[float]]:
-    """Mean probability and share of edges, for each tenth of 0..1 that has some pairs.
-
-    Args:
-        positive: probabilities of edges.
-        negative: probabilities of other pairs, which weigh as much in all.
-    """
-    chance = torch.cat((positive, negative)).double().cpu()
-    edge = torch.arange(len(chance)) < len(positive)
-    weight = torch.where(edge, 0.5 / max(1, len(positive)), 0.5 / max(1, len(negative))).double()
-    tenth = (BINS * chance).long().clamp(max=BINS - 1)
-    total, mean, share = (
-        torch.bincount(tenth, weight * value, BINS)
-        for value in (torch.ones_like(chance), chance, edge.double())
-    )
-    used = total > 0
-    return (mean[used] / total[used]).tolist(), (share[used] / total[used]).tolist()

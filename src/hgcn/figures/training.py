@@ -48,11 +48,9 @@ def training_figure(run: Run) -> Figure:
             ax.axvline(best, color=LINE, linewidth=1, linestyle=(0, (4, 3)), zorder=0)
             ax.grid(axis="y")
             ax.margins(x=0.01)
-        panels[1].annotate(
-            f"best: {top:.1f} at epoch {best}", (best, top), xytext=(-6, -12), fontsize=8,
-            textcoords="offset points", color=SOFT, va="top",
-            ha="right" if best > epochs[-1] / 2 else "left",
-        )  # fmt: skip
+        panels[1].set_title(
+            f"best: {top:.1f} at epoch {best}", loc="right", fontsize=8, color=SOFT
+        )  # beside the curve, not on it
         panels[-1].set_xlabel("epoch")
         figure.suptitle(f"{run.config.model} on {run.metrics['source']}", x=0.01, ha="left")
         return figure

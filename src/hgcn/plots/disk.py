@@ -12,7 +12,7 @@ from torch import Tensor
 from hgcn import geometry
 from hgcn.errors import ConfigError
 from hgcn.plots.style import DISK, EDGE, INK, LINE, PALETTE, SOFT, UNKNOWN
-from hgcn.scenes.build import column as column_of
+from hgcn.scenes.columns import column as column_of
 from hgcn.scenes.scene import Categories, Layer, Numbers, Scene
 from hgcn.text import one_of
 

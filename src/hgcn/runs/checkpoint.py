@@ -122,6 +122,7 @@ def remove_checkpoint(path: Path) -> None:
         layout.EMBEDDINGS,
         layout.ENVIRONMENT,
         layout.PAGE,
+        layout.REPORT,
         layout.CARD,
     )
     for name in (*others, *layout.SEALED):

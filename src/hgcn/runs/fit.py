@@ -28,7 +28,7 @@ from hgcn.runs.checkpoint import (
     restore_all,
 )
 from hgcn.runs.checks import check_auto
-from hgcn.runs.layout import CONFIG, ENVIRONMENT, PAGE
+from hgcn.runs.layout import CONFIG, ENVIRONMENT, PAGE, REPORT
 from hgcn.runs.loggers import logging_to
 from hgcn.runs.run import Run
 from hgcn.settings import Settings
@@ -194,10 +194,10 @@ def _finish_page(folder: Path, data: Any) -> Run:
 
 
 def _is_drawn(run: Run, folder: Path) -> bool:
-    """Whether a run has its page, or is too large for one."""
-    from hgcn.runs.pictures import MOST_NODES_AT_ONCE
+    """Whether a run has its pages, or is too large for them."""
+    from hgcn.runs.pictures import is_drawn
 
-    return (folder / PAGE).exists() or run.num_nodes > MOST_NODES_AT_ONCE
+    return is_drawn(run, folder)
 
 
 def settle(source: str | None, given: Mapping[str, Any]) -> tuple[Config, str]:
@@ -340,14 +340,24 @@ def _radius(run: Run) -> float | None:
 
 
 def _draw(run: Run, folder: Path) -> None:
-    """Write the page of the run; an error only warns, for the run itself is complete."""
+    """Write the pages of the run; an error only warns, for the run itself is complete."""
     try:
         from hgcn.runs.pictures import write_run_page
 
         write_run_page(folder / PAGE, run)
     except Exception as error:
-        warnings.warn(
-            f"The page disk.html cannot be drawn: {error} Everything else of the run is in "
-            f"{folder}; `hgcn view` tries again.",
-            stacklevel=2,
-        )
+        _warn_of_page(PAGE, "hgcn view", error, folder)
+    try:
+        from hgcn.runs.report import write_run_report
+
+        write_run_report(folder / REPORT, run)
+    except Exception as error:
+        _warn_of_page(REPORT, "hgcn report", error, folder)
+
+
+def _warn_of_page(name: str, command: str, error: Exception, folder: Path) -> None:
+    warnings.warn(
+        f"The page {name} cannot be drawn: {error} Everything else of the run is in {folder}; "
+        f"`{command}` tries again.",
+        stacklevel=3,
+    )

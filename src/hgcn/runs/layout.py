@@ -3,7 +3,7 @@
 CONFIG, HISTORY, METRICS = "config.toml", "history.csv", "metrics.json"
 MODEL, EMBEDDINGS, ENVIRONMENT = "model.safetensors", "embeddings.parquet", "environment.json"
 RESUME, PAGE, LOCK, CARD = "resume.safetensors", "disk.html", ".lock", "README.md"
-AUTO = "auto.json"
+REPORT, AUTO = "report.html", "auto.json"
 """What was tried before training, of a run whose settings were chosen (:mod:`hgcn.runs.auto`)."""
 SEALED = (CONFIG, METRICS, HISTORY, MODEL)
 """Files whose checksums are in environment.json, with those that not every run has."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import webbrowser
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,9 +12,9 @@ from hgcn.errors import ConfigError
 from hgcn.packages import require
 from hgcn.plots.disk import MOST_EDGES, centred, draw_layer
 from hgcn.plots.style import style
-from hgcn.runs.layout import PAGE
+from hgcn.runs.layout import PAGE, REPORT
 from hgcn.runs.run import Run
-from hgcn.scenes.of_network import layer_scene, network_scene, title
+from hgcn.scenes.of_network import layer_scene, network_scene, sample_of_nodes, title
 from hgcn.scenes.scene import Scene
 from hgcn.viewer import write_page
 
@@ -21,30 +22,54 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 MISSING_LINKS = 200
-MOST_NODES_FOR_LINKS = 40_000
-"""All pairs are looked at for the probable links: beyond this size for more than a minute."""
+MOST_NODES_FOR_LINKS = 10_000
+"""All pairs are looked at for the probable links: beyond this size for more than some seconds."""
+
+MOST_NODES_DRAWN = 50_000
+"""Of larger graphs a sample is drawn: a page of all nodes would be slow to make and to move."""
 
 MOST_NODES_AT_ONCE = 20_000
 """Up to this size a page takes less than ten seconds."""
 
 
-def scene_from_run(run: Run, graph: Any = None, *, missing: int = MISSING_LINKS) -> Scene:
+def scene_from_run(
+    run: Run,
+    graph: Any = None,
+    *,
+    missing: int = MISSING_LINKS,
+    label_column: str | None = None,
+    say: Callable[[str], Any] = lambda step: None,
+) -> Scene:
     """Everything that a page can show of a run.
 
     Args:
         run: a trained run.
         graph: another graph than the run's own; anything that :func:`hgcn.load` takes.
         missing: number of missing links to show; only for networks trained on links.
+        label_column: the column of the data that names nodes; by default one is looked for.
+        say: called with what is done next, which for large graphs takes seconds.
     """
     own = graph is None
     graph = run.resolve(graph)
+    drawn = None
+    if graph.num_nodes > MOST_NODES_DRAWN:
+        drawn = sample_of_nodes(graph, MOST_NODES_DRAWN)
     return network_scene(
         run,
         graph,
         missing=missing if graph.num_nodes <= MOST_NODES_FOR_LINKS else 0,
         scores=run.metrics.get("test", {}) if own else {},
         own=own,
+        label_column=label_column,
+        drawn=drawn,
+        say=say,
     )
+
+
+def is_drawn(run: Run, folder: Path) -> bool:
+    """Whether the folder of a run has its pages, or the run is too large for them."""
+    drawn = all((folder / name).exists() for name in (PAGE, REPORT))
+    return drawn or run.num_nodes > MOST_NODES_AT_ONCE
 
 
 def write_run_page(path: str | Path, run: Run) -> Path | None:
@@ -56,7 +81,12 @@ def write_run_page(path: str | Path, run: Run) -> Path | None:
 
 
 def view(
-    run: Run, path: str | Path | None = None, graph: Any = None, *, open_browser: bool = True
+    run: Run,
+    path: str | Path | None = None,
+    graph: Any = None,
+    *,
+    open_browser: bool = True,
+    label_column: str | None = None,
 ) -> Path:
     """Write the page of a run and show it.
 
@@ -65,6 +95,7 @@ def view(
         path: file to write; by default ``disk.html`` in the run folder.
         graph: another graph than the run's own; it needs a ``path``.
         open_browser: whether to show the page.
+        label_column: the column of the data that names nodes.
     """
     if path is None and (run.path is None or graph is not None):
         raise ConfigError(
@@ -72,7 +103,9 @@ def view(
             if run.path is not None
             else "Expected `path`, a file for the page: this run has no folder."
         )
-    page = write_page(path or Path(str(run.path)) / PAGE, scene_from_run(run, graph))
+    page = write_page(
+        path or Path(str(run.path)) / PAGE, scene_from_run(run, graph, label_column=label_column)
+    )
     if open_browser:
         webbrowser.open(page.resolve().as_uri())
     return page

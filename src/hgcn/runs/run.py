@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     import polars as pl
     from matplotlib.axes import Axes
 
+    from hgcn.inference.explanation import Explanation
+
 
 NEGATIVES = ("random", "hard")
 """Negatives that links are evaluated against."""
@@ -328,17 +330,54 @@ class Run(Trained):
         problem = Problem(self.graph, self.config)
         return LinkTask(problem.graph, problem.split, problem.features, self.predictor, self.config)
 
+    def explain(
+        self, *nodes: Any, graph: Any = None, label_column: str | None = None
+    ) -> Explanation:
+        """What the prediction of a node's class, or of a link between two nodes, rests on.
+
+        Example:
+            >>> import hgcn
+            >>> run = hgcn.fit("disease", task="node", epochs=5, dim=4)
+            >>> why = run.explain(17)
+            >>> why.table().columns
+            ['kind', 'of', 'name', 'value']
+
+        Args:
+            nodes: the id of a node; for a run trained on links, of two.
+            graph: another graph than the run's own.
+            label_column: the column of the data that names nodes.
+        """
+        from hgcn.inference.explanation import explain
+        from hgcn.scenes.columns import labels_of
+
+        graph = self.resolve(graph)
+        names = labels_of(graph, label_column) or [str(one) for one in graph.ids.tolist()]
+        return explain(self, graph, hierarchy.numbers_of(graph, nodes).tolist(), names)
+
+    def report(self, path: str | Path | None = None) -> Path:
+        """Write charts and tables about the run as a page, by default into the run folder."""
+        from hgcn.runs.report import report
+
+        return report(self, path)
+
     def plot_disk(self, ax: Axes | None = None, color: Any = "label", **options: Any) -> Axes:
         """Draw the embeddings with matplotlib; options as :func:`hgcn.figures.plot_disk` has."""
         from hgcn.runs.pictures import plot_disk
 
         return plot_disk(self, ax=ax, color=color, **options)
 
-    def view(self, path: str | Path | None = None, graph: Any = None, *, open: bool = True) -> Path:
+    def view(
+        self,
+        path: str | Path | None = None,
+        graph: Any = None,
+        *,
+        open: bool = True,
+        label_column: str | None = None,
+    ) -> Path:
         """Write the interactive page, by default into the run folder, and show it in a browser."""
         from hgcn.runs.pictures import view
 
-        return view(self, path, graph, open_browser=open)
+        return view(self, path, graph, open_browser=open, label_column=label_column)
 
     def push(self, target: str | Path) -> Path:
         """Write the run to a folder or, if the name ends in ``.zip``, to one file to hand on.

@@ -21,7 +21,7 @@ from hgcn.runs.auto import Choosing, check_seconds, choose_settings, settings_of
 from hgcn.runs.checkpoint import checkpoint_seconds
 from hgcn.runs.fit import fit, resume, settle
 from hgcn.runs.folder import load_run, read_auto, seed_folders
-from hgcn.runs.layout import AUTO, CONFIG, ENVIRONMENT, LOCK, METRICS, PAGE
+from hgcn.runs.layout import AUTO, CONFIG, ENVIRONMENT, LOCK, METRICS
 from hgcn.runs.run import Run
 from hgcn.runs.workers import Job, work
 from hgcn.settings import Settings
@@ -289,9 +289,9 @@ def _take(state: Seeds, seed: int, path: Path) -> bool:
     except HGCNError as error:
         _fail(state, seed, str(error))
         return True
-    from hgcn.runs.pictures import MOST_NODES_AT_ONCE
+    from hgcn.runs.pictures import is_drawn
 
-    if run.num_nodes <= MOST_NODES_AT_ONCE and not (path / PAGE).exists():
+    if not is_drawn(run, path):
         return False
     state.finished[seed] = run.metrics
     return True

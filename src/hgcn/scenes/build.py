@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,15 +12,23 @@ from torch import Tensor
 from hgcn.data import pairs as node_pairs
 from hgcn.data.graph import Graph
 from hgcn.errors import DataError
-from hgcn.names import PARTS
 from hgcn.nn.spaces import Space, space_of
-from hgcn.scenes.projection import align, project_to_plane
-from hgcn.scenes.scene import Categories, Column, Layer, MissingLinks, Numbers, Scene
+from hgcn.scenes.columns import columns_of, labels_of
+from hgcn.scenes.projection import (
+    MEASURED_NODES,
+    Compared,
+    Projection,
+    align,
+    distances,
+    project_to_plane,
+)
+from hgcn.scenes.scene import Layer, Measured, MissingLinks, Scene
 
-_MOST_CATEGORIES = 60
+NEAREST_NODES = 20_000
+"""The nearest nodes of so many nodes are found, over all layers: it takes a few seconds."""
 
 
-def scene_from_embeddings(
+def scene_from_embeddings(  # noqa: PLR0913
     graph: Graph,
     embeddings: Sequence[Tensor],
     curvatures: Sequence[float | Space | None],
@@ -29,6 +38,8 @@ def scene_from_embeddings(
     attention: Sequence[Tensor | None] | None = None,
     missing: tuple[Tensor, Tensor] | None = None,
     metrics: Mapping[str, object] | None = None,
+    label_column: str | None = None,
+    say: Callable[[str], Any] = lambda step: None,
 ) -> Scene:
     """The scene of embeddings: projects each layer and collects facts about nodes.
 
@@ -47,6 +58,8 @@ def scene_from_embeddings(
         attention: for each layer, a share of every edge of ``graph.edge_index``, or None.
         missing: missing links: pairs ``[2, m]`` and their probabilities ``[m]``.
         metrics: rows of the small table beside the picture.
+        label_column: the column of the data that names nodes; by default one is looked for.
+        say: called with what is done next.
     """
     if len(embeddings) != len(curvatures) or not embeddings:
         raise DataError(
@@ -61,10 +74,11 @@ def scene_from_embeddings(
     titles = ["Input", *(f"Layer {k}" for k in range(1, len(embeddings)))]
     pairs = graph.pairs()
     spaces = [c if isinstance(c, Space) else space_of(c) for c in curvatures]
-    planes = [
-        project_to_plane(points, space, edges=pairs)
-        for points, space in zip(embeddings, spaces, strict=True)
-    ]
+    planes: list[Projection] = []
+    measured = _nodes_to_measure(graph.num_nodes, len(spaces))
+    for points, space, nodes in zip(embeddings, spaces, measured, strict=True):
+        say(f"drawing layer {len(planes) + 1} of {len(spaces)} in two dimensions")
+        planes.append(project_to_plane(points, space, edges=pairs, nodes=nodes))
     # The last layer is what the model was trained for: it is drawn upright, the others follow.
     aligned = align([plane.points for plane in planes][::-1])[::-1]
     shares = attention or [None] * len(embeddings)
@@ -75,80 +89,29 @@ def scene_from_embeddings(
             plane.curvature,
             plane.lost,
             None if share is None else _by_pair(graph, pairs, share),
+            None if share is None else _own_shares(graph, share),
+            _measured(points, space, pairs, plane.compared),
         )
-        for title, flat, plane, share in zip(titles, aligned, planes, shares, strict=True)
+        for title, flat, plane, share, points, space in zip(
+            titles, aligned, planes, shares, embeddings, spaces, strict=True
+        )
     ]
     links = None
     if missing is not None:
-        links = MissingLinks(missing[0].numpy(), missing[1].detach().numpy())
+        i, j = missing[0]
+        away = distances(spaces[-1], _exact(embeddings[-1]), i, j)
+        links = MissingLinks(missing[0].numpy(), missing[1].detach().numpy(), away.numpy())
     return Scene(
         name=graph.name if name is None else name,
         layers=layers,
         ids=graph.ids,
         edges=pairs.numpy(),
-        columns=_columns(graph, predictions, pairs),
+        columns=columns_of(graph, predictions, pairs),
         missing=links,
         metrics=[(key, str(value)) for key, value in (metrics or {}).items()],
         directed=graph.directed,
+        labels=labels_of(graph, label_column),
     )
-
-
-def column(values: np.ndarray) -> Column | None:
-    """An array as numbers or categories; None for text of many values, such as ids."""
-    values = np.asarray(values)
-    if values.dtype == np.bool_:
-        return Categories(values.astype(np.int32), ("no", "yes"))
-    if values.dtype.kind in "fiu":
-        return Numbers(values)
-    text = np.asarray([str(value) for value in values.tolist()], dtype=object)
-    names, codes = np.unique(text, return_inverse=True)
-    return Categories(codes, tuple(names)) if len(names) <= _MOST_CATEGORIES else None
-
-
-def _columns(graph: Graph, predictions: Tensor | None, pairs: Tensor) -> dict[str, Column]:
-    found: dict[str, Column | None] = {}
-    classes = graph.num_classes
-    if predictions is not None:
-        predicted = predictions.argmax(1) if predictions.dim() == 2 else predictions
-        classes = max(classes, int(predicted.max()) + 1)
-    names = graph.class_names or tuple(str(k) for k in range(classes))
-    if graph.y is not None:
-        found["label"] = Categories(graph.y.numpy(), names)
-    if predictions is not None:
-        found["prediction"] = Categories(predicted.numpy(), names)
-        if graph.y is not None:
-            result = torch.where(graph.y < 0, -1, (predicted != graph.y).long())
-            found["right or wrong"] = Categories(result.numpy(), ("right", "wrong"))
-        if predictions.dim() == 2:
-            found["confidence"] = Numbers(predictions.detach().amax(1).numpy())
-    if graph.split is not None:
-        part = np.full(graph.num_nodes, -1)
-        for code, key in enumerate(PARTS):
-            if key in graph.split:
-                part[graph.split[key].numpy()] = code
-        found["split"] = Categories(part, PARTS)
-    if graph.graph_ids is not None:
-        graphs = [f"graph {k}" for k in range(graph.num_graphs)]
-        found["graph"] = Categories(graph.graph_ids.numpy(), tuple(graphs))
-    degree = torch.bincount(pairs.flatten(), minlength=graph.num_nodes)
-    found["degree"] = Numbers(degree.numpy())
-    found["depth"] = Numbers(depth(pairs.numpy(), graph.num_nodes))
-    for key, values in graph.columns.items():
-        found[key] = column(values)
-    return {key: value for key, value in found.items() if value is not None}
-
-
-def depth(pairs: np.ndarray, n: int) -> np.ndarray:
-    """Hops of each node from the centre of its component.
-
-    A column "depth" of the data wins over this one.
-    """
-    from hgcn.kernels.rows import sorted_rows
-    from hgcn.scenes.hops import hops_from_centres
-
-    ends = np.ascontiguousarray(pairs)
-    rows = sorted_rows(ends.reshape(-1), ends[::-1].reshape(-1), n)
-    return hops_from_centres(rows.start, rows.other)
 
 
 def _by_pair(graph: Graph, pairs: Tensor, share: Tensor) -> np.ndarray:
@@ -167,3 +130,40 @@ def _by_pair(graph: Graph, pairs: Tensor, share: Tensor) -> np.ndarray:
         position, found = node_pairs.find(known, node_pairs.keys(edges, n))
         result[row, position[found].numpy()] = share.detach()[found].float().numpy()
     return result
+
+
+def _own_shares(graph: Graph, share: Tensor) -> np.ndarray:
+    """What is left of each node's attention for itself: the shares of a neighbourhood add to 1."""
+    source, target = graph.edge_index
+    others = torch.where(source == target, 0.0, share.detach().double().nan_to_num(0.0))
+    heard = torch.zeros(graph.num_nodes, dtype=torch.float64).index_add(0, target, others)
+    return (1 - heard).clamp(0, 1).numpy()
+
+
+def _nodes_to_measure(n: int, layers: int) -> list[int]:
+    """Of how many nodes of each layer the nearest are found: all, from the last layer backwards."""
+    whole = min(layers, NEAREST_NODES // n)
+    return [MEASURED_NODES] * (layers - whole) + [n] * whole
+
+
+def _measured(
+    points: Tensor, space: Space, pairs: Tensor, compared: Compared | None
+) -> Measured | None:
+    """What the model says of a layer; None where the drawing is exact."""
+    if compared is None:
+        return None
+    n, points = len(points), _exact(points)
+    kept = np.full(n, np.nan)
+    kept[compared.rows] = compared.kept
+    whole = len(compared.rows) == n
+    return Measured(
+        radius=points.norm(dim=1).numpy(),
+        distance=distances(space, points, *pairs).numpy(),
+        kept=kept,
+        nearest=compared.numbers if whole else None,
+        nearest_distance=compared.distance if whole else None,
+    )
+
+
+def _exact(points: Tensor) -> Tensor:
+    return points.detach().to("cpu", torch.float64)

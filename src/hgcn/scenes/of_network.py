@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from hgcn.data import pairs as node_pairs
 from hgcn.data.graph import Graph
+from hgcn.data.sparse import select_rows
+from hgcn.inference.attention import attention_layers
 from hgcn.inference.missing_links import top_links
 from hgcn.inference.predict import class_probabilities
 from hgcn.inference.trained import Trained, embedding_layers
@@ -29,6 +32,9 @@ def network_scene(
     missing: int = 0,
     scores: Mapping[str, float] | None = None,
     own: bool = True,
+    label_column: str | None = None,
+    drawn: Tensor | None = None,
+    say: Callable[[str], Any] = lambda step: None,
 ) -> Scene:
     """The scene of a trained network, with everything that a page can show.
 
@@ -38,23 +44,53 @@ def network_scene(
         missing: number of missing links to show; only for networks without classes.
         scores: test scores, to be shown beside the picture.
         own: whether this is the graph that the network was trained on.
+        label_column: the column of the data that names nodes.
+        drawn: the nodes to draw, where they are a sample; without attention and missing links,
+            which would be those of the sample.
+        say: called with what is done next.
     """
+    say(f"embedding {graph.num_nodes:,} nodes")
     layers = embedding_layers(trained, graph)
     spaces = trained.predictor.encoder.spaces
-    shares: list[Tensor | None] = [None, *_edge_shares(trained, graph, layers)]
     first = 1 if len(layers) > 1 and layers[0].shape[1] > WIDEST_INPUT else 0
     classifies = trained.predictor.classifier is not None
+    shown = with_split(trained, graph) if own else graph
+    chances = class_probabilities(trained, graph) if classifies else None
+    shares: list[Tensor | None] = [None] * len(layers)
+    links, note = None, ""
+    if drawn is None:
+        say("reading the attention")
+        shares = [None, *_edge_shares(trained, graph, layers)]
+        if missing and not classifies:
+            say("looking for probable links")
+            links = top_links(trained, missing, graph)
+    else:
+        note = f"A sample of {graph.num_nodes:,} nodes"
+        shown, layers = shown.subgraph(drawn), [select_rows(layer, drawn) for layer in layers]
+        chances = None if chances is None else chances[drawn]
     scene = scene_from_embeddings(
-        with_split(trained, graph) if own else graph,
+        shown,
         [dense(layer) for layer in layers[first:]],
         spaces[first:],
         name=title(trained, graph),
-        predictions=class_probabilities(trained, graph) if classifies else None,
+        predictions=chances,
         attention=shares[first:],
-        missing=top_links(trained, missing, graph) if missing and not classifies else None,
+        missing=links,
         metrics=_facts(trained, scores or {}),
+        label_column=label_column,
+        say=say,
     )
-    return replace(scene, layers=_titled(scene.layers, first))
+    return replace(scene, layers=_titled(scene.layers, first), note=note)
+
+
+def sample_of_nodes(graph: Graph, most: int) -> Tensor:
+    """Numbers of some nodes: the ends of random edges, so that there are edges among them."""
+    random = torch.Generator().manual_seed(0)
+    edges = torch.randperm(graph.edge_index.shape[1], generator=random)[: most // 2]
+    ends = torch.unique(graph.edge_index[:, edges])
+    others = torch.randperm(graph.num_nodes, generator=random)
+    others = others[~torch.isin(others, ends)][: most - len(ends)]
+    return torch.cat((ends, others)).sort()[0]
 
 
 def layer_scene(trained: Trained, graph: Graph, layer: int, *, own: bool = True) -> Scene:
@@ -72,31 +108,6 @@ def layer_scene(trained: Trained, graph: Graph, layer: int, *, own: bool = True)
 def with_split(trained: Trained, graph: Graph) -> Graph:
     """The graph with the split of its nodes that the network was trained with."""
     return task_of(trained.config).with_split(graph, trained.config)
-
-
-@torch.no_grad()
-def attention_layers(
-    trained: Trained, graph: Graph, layers: Sequence[Tensor] | None = None
-) -> list[tuple[Tensor, Tensor]]:
-    """The attention of each layer: edges ``[2, E]``, self-loops included, and their shares ``[E]``.
-
-    The share of an edge is how much its source counts in the mean that its target takes; heads are
-    averaged. Networks without attention have an empty list.
-
-    Args:
-        trained: the network.
-        graph: the graph; its edges carry messages.
-        layers: the embeddings of all layers, if they are known already.
-    """
-    layers = embedding_layers(trained, graph) if layers is None else layers
-    device, dtype = trained.device, layers[-1].dtype
-    weight = graph.edge_weight
-    found = trained.predictor.eval().encoder.attention_shares(
-        [layer.to(device) for layer in layers],
-        graph.edge_index.to(device),
-        None if weight is None else weight.to(device=device, dtype=dtype),
-    )
-    return [(edges.cpu(), share.cpu()) for edges, share in found]
 
 
 def _edge_shares(trained: Trained, graph: Graph, layers: Sequence[Tensor]) -> list[Tensor | None]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -10,6 +10,26 @@ import numpy as np
 
 from hgcn.errors import DataError
 from hgcn.scenes.projection import ProjectionLoss
+
+
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """What the model itself says of a layer that was projected, so that the drawing cannot.
+
+    Args:
+        radius: the distance of each node from the origin, ``[n]``.
+        distance: the length of each edge, ``[m]``.
+        kept: the share of the ten nearest nodes of each node that are among its ten nearest in the
+            drawing, ``[n]``; NaN where it was not measured.
+        nearest: the nearest nodes of each node, nearest first, ``[n, k]``; None in large graphs.
+        nearest_distance: how far they are, ``[n, k]``.
+    """
+
+    radius: np.ndarray
+    distance: np.ndarray
+    kept: np.ndarray
+    nearest: np.ndarray | None = None
+    nearest_distance: np.ndarray | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,6 +46,9 @@ class Layer:
         lost: the loss of the projection to two dimensions; None where it is exact.
         attention: share of each edge in its neighbourhood, shape ``[2, m]``: row 0 for the message
             from ``edges[0]`` to ``edges[1]``, row 1 for the way back; NaN where there is none.
+        own: the share of each node itself in its own neighbourhood, ``[n]``, beside attention.
+        measured: what the model says of a layer that was projected; None where the drawing is
+            exact and says it itself.
     """
 
     title: str
@@ -33,6 +56,8 @@ class Layer:
     curvature: float | None = None
     lost: ProjectionLoss | None = None
     attention: np.ndarray | None = None
+    own: np.ndarray | None = None
+    measured: Measured | None = None
 
     def __post_init__(self) -> None:
         points = np.ascontiguousarray(self.points, dtype=np.float64)
@@ -90,13 +115,19 @@ Column = Categories | Numbers
 
 @dataclass(frozen=True, eq=False)
 class MissingLinks:
-    """Pairs without an edge that a model finds probable: shapes ``[2, m]`` and ``[m]``.
+    """Pairs without an edge that a model finds probable, the most probable first.
 
     Made by :func:`hgcn.viewer.scene_from_embeddings`.
+
+    Args:
+        pairs: the nodes, ``[2, m]``.
+        probability: how probable a link is, ``[m]``.
+        distance: how far the two are in the space of the model, ``[m]``, where that is known.
     """
 
     pairs: np.ndarray
     probability: np.ndarray
+    distance: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         pairs = np.ascontiguousarray(self.pairs, dtype=np.int32)
@@ -106,8 +137,17 @@ class MissingLinks:
             "as many missing links as probabilities, shape [2, m]",
             f"{list(pairs.shape)} and {list(probability.shape)}",
         )
-        object.__setattr__(self, "pairs", pairs)
-        object.__setattr__(self, "probability", probability)
+        order = np.argsort(-probability, kind="stable")
+        object.__setattr__(self, "pairs", np.ascontiguousarray(pairs[:, order]))
+        object.__setattr__(self, "probability", probability[order])
+        if self.distance is not None:
+            distance = np.asarray(self.distance, dtype=np.float32)
+            _expect(
+                distance.shape == probability.shape,
+                f"a distance for each of {len(probability)} missing links",
+                list(distance.shape),
+            )
+            object.__setattr__(self, "distance", distance[order])
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +165,8 @@ class Scene:
         missing: missing links that are probable; they are drawn dashed.
         metrics: rows of a small table, for example ``("test AUC", "96.9")``.
         directed: whether the direction of an edge means something.
+        labels: a name for each node that people read in place of its id, such as a title.
+        note: what a reader has to know of the picture as a whole, such as that it is a sample.
     """
 
     name: str
@@ -135,6 +177,8 @@ class Scene:
     missing: MissingLinks | None = None
     metrics: Sequence[tuple[str, str]] = ()
     directed: bool = False
+    labels: Sequence[str] | None = None
+    note: str = ""
 
     def __post_init__(self) -> None:
         ids = np.asarray([str(one) for one in np.asarray(self.ids).tolist()], dtype=object)
@@ -162,6 +206,15 @@ class Scene:
                 f"the attention of layer {layer.title!r} to have shape [2, {m}]",
                 shape and list(shape),
             )
+            for what, found, wanted in _sizes(layer, n, m):
+                _expect(
+                    found == wanted,
+                    f"{what} of layer {layer.title!r} to have size {wanted}",
+                    found,
+                )
+        if self.labels is not None:
+            object.__setattr__(self, "labels", tuple(str(label) for label in self.labels))
+            _expect(len(self.labels) == n, f"{n} labels, one a node", len(self.labels))
         for name, column in self.columns.items():
             size = len(column.codes if isinstance(column, Categories) else column.values)
             _expect(size == n, f"column {name!r} to have {n} entries", size)
@@ -170,6 +223,18 @@ class Scene:
     def num_nodes(self) -> int:
         """Number of nodes."""
         return len(self.ids)
+
+
+def _sizes(layer: Layer, n: int, m: int) -> Iterator[tuple[str, int, int]]:
+    """The arrays of a layer: what each is called, its length, and the length it should have."""
+    if layer.own is not None:
+        yield "the own shares", len(layer.own), n
+    if (measured := layer.measured) is not None:
+        yield "the radii", len(measured.radius), n
+        yield "the distances", len(measured.distance), m
+        yield "the shares kept", len(measured.kept), n
+        if measured.nearest is not None:
+            yield "the nearest nodes", len(measured.nearest), n
 
 
 def _check_pairs(what: str, pairs: np.ndarray, n: int) -> None:

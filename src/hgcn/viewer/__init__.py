@@ -11,13 +11,14 @@ Example:
 
 from hgcn.scenes.build import scene_from_embeddings
 from hgcn.scenes.projection import ProjectionLoss, project
-from hgcn.scenes.scene import Categories, Layer, MissingLinks, Numbers, Scene
+from hgcn.scenes.scene import Categories, Layer, Measured, MissingLinks, Numbers, Scene
 from hgcn.viewer.page import render_page, write_page
 from hgcn.viewer.server import serve
 
 __all__ = [
     "Categories",
     "Layer",
+    "Measured",
     "MissingLinks",
     "Numbers",
     "ProjectionLoss",

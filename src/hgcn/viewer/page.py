@@ -22,7 +22,8 @@ import torch
 from hgcn import files
 from hgcn.errors import DataError
 from hgcn.geometry.normal import saturate
-from hgcn.scenes.scene import Categories, Column, Layer, Scene
+from hgcn.scenes.compare import aligned_to
+from hgcn.scenes.scene import Categories, Column, Layer, Measured, Scene
 
 # In this order they make one script; a file uses what the files before it declare.
 _SCRIPTS = (
@@ -37,6 +38,8 @@ _SCRIPTS = (
     "pointer.js",
     "view.js",
     "panel.js",
+    "card.js",
+    "caption.js",
     "export.js",
     "main.js",
 )
@@ -65,14 +68,9 @@ def render_page(*scenes: Scene) -> str:
     """
     if len(scenes) not in (1, 2):
         raise DataError(f"Expected one scene, or two to compare, got {len(scenes)}.")
-    assets = resources.files("hgcn.viewer") / "assets"
-
-    def asset(name: str) -> str:
-        return (assets / name).read_text(encoding="utf-8")
-
-    style = asset("style.css")
-    scripts = "\n".join(asset(name) for name in _SCRIPTS)
-    script = f'(() => {{\n"use strict";\n{scripts}\n}})();\n'
+    if len(scenes) == 2:
+        scenes = scenes[0], aligned_to(scenes[1], scenes[0])
+    style, script = _asset("style.css"), page_script()
     policy = (
         f"default-src 'none'; script-src 'sha256-{_hash(script)}'; "
         f"style-src 'sha256-{_hash(style)}'; img-src data:; base-uri 'none'; form-action 'none'; "
@@ -86,7 +84,18 @@ def render_page(*scenes: Scene) -> str:
         "data": island([pack(scene) for scene in scenes]),
     }
     # One pass, so that a name that looks like a placeholder stays a name.
-    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], asset("page.html"))
+    return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], _asset("page.html"))
+
+
+def page_script() -> str:
+    """The script of the page, in one piece."""
+    scripts = "\n".join(map(_asset, _SCRIPTS))
+    return f'(() => {{\n"use strict";\n{scripts}\n}})();\n'
+
+
+def _asset(name: str) -> str:
+    path = resources.files("hgcn.viewer") / "assets" / name
+    return path.read_text(encoding="utf-8")
 
 
 def island(value: object) -> str:
@@ -109,7 +118,10 @@ def pack(scene: Scene) -> dict[str, Any]:
         and {
             "pairs": _array(missing.pairs, "<i4"),
             "probability": _array(missing.probability, "<f4"),
+            "distance": _floats(missing.distance),
         },
+        "labels": scene.labels and list(scene.labels),
+        "note": scene.note,
         "metrics": [list(row) for row in scene.metrics],
     }
 
@@ -125,9 +137,27 @@ def _layer(layer: Layer) -> dict[str, Any]:
         "title": layer.title,
         "curvature": layer.curvature,
         "points": _array(points.numpy(), "<f8"),
-        "lost": lost and {"error": lost.relative_error, "correlation": lost.correlation},
-        "attention": None if layer.attention is None else _array(layer.attention, "<f4"),
+        "lost": lost
+        and {"error": lost.relative_error, "kept": lost.kept, "correlation": lost.correlation},
+        "attention": _floats(layer.attention),
+        "own": _floats(layer.own),
+        "measured": layer.measured and _measured(layer.measured),
     }
+
+
+def _measured(measured: Measured) -> dict[str, Any]:
+    nearest = measured.nearest
+    return {
+        "radius": _array(measured.radius, "<f4"),
+        "distance": _array(measured.distance, "<f4"),
+        "kept": _array(measured.kept, "<f4"),
+        "nearest": None if nearest is None else _array(nearest, "<i4"),
+        "nearestDistance": _floats(measured.nearest_distance),
+    }
+
+
+def _floats(values: np.ndarray | None) -> dict[str, str] | None:
+    return None if values is None else _array(values, "<f4")
 
 
 def _column(name: str, column: Column) -> dict[str, Any]:

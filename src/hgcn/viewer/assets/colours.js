@@ -1,5 +1,6 @@
-// Colours of nodes. Both palettes keep their first eight colours apart for readers with any of the
-// common colour-vision deficiencies (tests/viewer checks it); more categories repeat them.
+// Colours and marks of nodes. Both palettes keep their eight colours apart for readers with any of
+// the common colour-vision deficiencies (tests/viewer checks it). More than eight categories get the
+// same colours with other marks: disc, square, diamond and triangle, full and then hollow.
 
 const PALETTES = {
   light: ["#0071d1", "#d95f02", "#1b9e77", "#c2599a", "#e6a700", "#56b6f1", "#5a4a9b", "#897b48"],
@@ -24,10 +25,6 @@ function withAlpha(colour, alpha) {
   return (colour | (Math.max(0, Math.min(255, Math.round(alpha * 255))) << 24)) >>> 0;
 }
 
-function cssColour(colour, alpha = 1) {
-  return `rgba(${colour & 255},${(colour >> 8) & 255},${(colour >> 16) & 255},${alpha})`;
-}
-
 function hexColour(colour) {
   const hex = (shift) => ((colour >> shift) & 255).toString(16).padStart(2, "0");
   return `#${hex(0)}${hex(8)}${hex(16)}`;
@@ -36,6 +33,42 @@ function hexColour(colour) {
 function categoryColour(code, theme) {
   const palette = PALETTES[theme];
   return code < 0 ? UNKNOWN[theme] : palette[code % palette.length];
+}
+
+const MARKS = 8;
+
+function categoryMark(code) {
+  return code < 0 ? 0 : Math.floor(code / PALETTES.light.length) % MARKS;
+}
+
+function isHollow(mark) {
+  return mark >= MARKS / 2;
+}
+
+// How far out a point lies in a mark, compared with the disc of the same area.
+function markReach(mark, dx, dy) {
+  const shape = mark % (MARKS / 2);
+  if (shape === 0) return Math.sqrt(dx * dx + dy * dy);
+  const x = Math.abs(dx);
+  if (shape === 1) return 1.13 * Math.max(x, Math.abs(dy));
+  if (shape === 2) return 0.8 * (x + Math.abs(dy));
+  return 1.28 * Math.max(dy, 0.866 * x - 0.5 * dy);
+}
+
+// The corners of a mark of some size about the origin; null for a disc.
+function markCorners(mark, size) {
+  const shape = mark % (MARKS / 2);
+  if (shape === 0) return null;
+  const a = size / (shape === 1 ? 1.13 : shape === 2 ? 0.8 : 1.28);
+  if (shape === 1) return [[-a, -a], [a, -a], [a, a], [-a, a]];
+  if (shape === 2) return [[0, -a], [a, 0], [0, a], [-a, 0]];
+  return [[0, -2 * a], [1.732 * a, a], [-1.732 * a, a]];
+}
+
+function nodeMarks(scene, column) {
+  const marks = new Uint8Array(scene.size);
+  if (column?.codes) column.codes.forEach((code, i) => (marks[i] = categoryMark(code)));
+  return marks;
 }
 
 function rampColour(share, theme) {

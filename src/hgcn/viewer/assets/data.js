@@ -20,6 +20,8 @@ function readScene(packed) {
   const scene = {
     name: packed.name,
     ids: packed.ids,
+    labels: packed.labels ?? packed.ids, // what people read; ids are what two scenes share
+    note: packed.note,
     index: new Map(packed.ids.map((id, i) => [id, i])),
     size,
     directed: packed.directed,
@@ -33,6 +35,8 @@ function readScene(packed) {
       points: mirrored(decode(layer.points)),
       lost: layer.lost,
       attention: layer.attention && decode(layer.attention),
+      own: layer.own && decode(layer.own),
+      measured: layer.measured && readMeasured(layer.measured),
     })),
     columns: new Map(packed.columns.map((column) => [column.name, readColumn(column)])),
     missing: packed.missing && readMissing(packed.missing),
@@ -59,6 +63,19 @@ function readMissing(packed) {
     sources: pairs.subarray(0, count),
     targets: pairs.subarray(count),
     probability: decode(packed.probability),
+    distance: packed.distance && decode(packed.distance),
+  };
+}
+
+// What the model itself says of a layer that was projected.
+function readMeasured(packed) {
+  const nearest = packed.nearest && decode(packed.nearest);
+  return {
+    radius: decode(packed.radius),
+    distance: decode(packed.distance),
+    kept: decode(packed.kept),
+    nearest,
+    nearestDistance: nearest && decode(packed.nearestDistance),
   };
 }
 
@@ -69,7 +86,10 @@ function readColumn(packed) {
     for (const code of codes) counts[code < 0 ? packed.names.length : code]++;
     return { name: packed.name, names: packed.names, codes, counts };
   }
-  const values = decode(packed.values);
+  return numberColumn(packed.name, decode(packed.values));
+}
+
+function numberColumn(name, values) {
   let low = Infinity, high = -Infinity, whole = true;
   for (const value of values) {
     if (!Number.isFinite(value)) continue;
@@ -78,7 +98,28 @@ function readColumn(packed) {
     if (value !== Math.round(value)) whole = false;
   }
   if (low > high) low = high = 0;
-  return { name: packed.name, values, low, high, whole, skewed: isSkewed(values, low, high) };
+  return { name, values, low, high, whole, skewed: isSkewed(values, low, high) };
+}
+
+// Columns that differ from layer to layer. A column of the data with such a name wins.
+const RADIUS = "distance from the origin", KEPT = "neighbours kept in the drawing";
+
+function setLayerColumns(scene, layer, space) {
+  if (scene.columnsOf === layer) return;
+  scene.columnsOf = layer;
+  const { measured } = layer;
+  const put = (name, values) => {
+    const old = scene.columns.get(name);
+    if (!old || old.ofLayer) scene.columns.set(name, { ...numberColumn(name, values), ofLayer: true });
+  };
+  put(RADIUS, Float32Array.from({ length: scene.size }, (_, i) => modelRadius(layer, space, i)));
+  if (measured) put(KEPT, measured.kept);
+  else if (scene.columns.get(KEPT)?.ofLayer) scene.columns.delete(KEPT);
+}
+
+// The radius in the space of the model; the drawing has it where nothing was projected.
+function modelRadius(layer, space, node) {
+  return layer.measured ? layer.measured.radius[node] : space.radius(node);
 }
 
 // Degrees and the like span decades: then colours follow the logarithm.
@@ -96,6 +137,13 @@ function columnText(column, node) {
 function formatNumber(value) {
   if (Number.isInteger(value)) return value.toLocaleString("en");
   return String(Number(value.toPrecision(3)));
+}
+
+// A share as per cent, with three digits however small it is.
+function formatShare(share) {
+  if (Number.isNaN(share)) return "–";
+  if (share === 0 || share === 1) return `${100 * share} %`;
+  return `${Number((100 * share).toPrecision(3))} %`;
 }
 
 // Edges in a fixed random order: the first k of them are a fair sample of the picture.
@@ -166,7 +214,7 @@ function describeNeighbours(scene, layer, space, node) {
     const share = (row) => (layer.attention ? layer.attention[row * count + e] : NaN);
     rows.push({
       node: j,
-      distance: space.distance(node, j),
+      distance: layer.measured ? layer.measured.distance[e] : space.distance(node, j),
       weight: share(forward ? 1 : 0), // of the message that this node receives
       given: share(forward ? 0 : 1),
     });
@@ -175,13 +223,40 @@ function describeNeighbours(scene, layer, space, node) {
   return rows.sort((p, q) => weightOf(q) - weightOf(p) || p.distance - q.distance);
 }
 
+// The nearest nodes in the space of the model, nearest first; null where they are not known.
+function nearestOf(scene, layer, space, node, most = 10) {
+  const { measured } = layer;
+  if (measured) {
+    if (!measured.nearest) return null;
+    const k = measured.nearest.length / scene.size;
+    return Array.from({ length: Math.min(k, most) }, (_, r) => ({
+      node: measured.nearest[node * k + r], distance: measured.nearestDistance[node * k + r],
+    }));
+  }
+  const found = [];
+  for (let j = 0; j < scene.size; j++) {
+    if (j === node) continue;
+    const distance = space.distance(node, j);
+    if (found.length === most && distance >= found[most - 1].distance) continue;
+    let at = found.length;
+    while (at > 0 && found[at - 1].distance > distance) at--;
+    found.splice(at, 0, { node: j, distance });
+    if (found.length > most) found.pop();
+  }
+  return found;
+}
+
+// Probable links of a node with their rank among all of them; they come in this order.
 function missingOf(scene, node) {
   const rows = [];
   if (!scene.missing) return rows;
-  const { sources, targets, probability } = scene.missing;
+  const { sources, targets, probability, distance } = scene.missing;
   for (let e = 0; e < sources.length; e++) {
-    if (sources[e] === node) rows.push({ node: targets[e], probability: probability[e] });
-    else if (targets[e] === node) rows.push({ node: sources[e], probability: probability[e] });
+    if (sources[e] !== node && targets[e] !== node) continue;
+    rows.push({
+      rank: e + 1, node: sources[e] === node ? targets[e] : sources[e],
+      probability: probability[e], distance: distance ? distance[e] : NaN,
+    });
   }
-  return rows.sort((p, q) => q.probability - p.probability);
+  return rows;
 }

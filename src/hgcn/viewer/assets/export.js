@@ -1,6 +1,7 @@
-// The picture as a PNG (twice the pixels of the screen) and as an SVG drawing.
+// The picture as a PNG (twice the pixels of the screen) and as an SVG drawing, with their caption.
 
 const SVG = "http://www.w3.org/2000/svg";
+const FONT = "Inter, Helvetica, Arial, sans-serif";
 
 function exportSize(views) {
   const boxes = views.map((view) => view.element.getBoundingClientRect());
@@ -11,61 +12,87 @@ function exportSize(views) {
   return { width, height, places: boxes.map((box) => [box.left - left, box.top - top]) };
 }
 
-function exportPNG(views, scale = 2) {
-  const { width, height, places } = exportSize(views);
-  const canvas = make("canvas", { width: Math.round(width * scale), height: Math.round(height * scale) });
-  const context = canvas.getContext("2d");
-  views.forEach((view, k) => {
-    const layers = [view.under, view.middle, view.over];
-    for (const layer of layers) {
-      layer.width = Math.round(view.width * scale);
-      layer.height = Math.round(view.height * scale);
+// Everything is drawn as on white paper while a picture is saved, and then as it was.
+function whileExporting(views, work) {
+  const { app } = views[0];
+  app.exporting = true;
+  try {
+    return work(app);
+  } finally {
+    app.exporting = false;
+    for (const view of views) {
+      view.resize();
+      view.draw(false); // at once, or the screen would flash
     }
-    view.draw(false, scale);
-    for (const layer of layers) context.drawImage(layer, places[k][0] * scale, places[k][1] * scale);
-    view.resize();
-    view.draw(false); // at once, or the screen would flash
+  }
+}
+
+function exportPNG(views, scale = 2) {
+  return whileExporting(views, (app) => {
+    const { width, height, places } = exportSize(views);
+    const canvas = make("canvas", {});
+    const context = canvas.getContext("2d");
+    const caption = captionOf(app, views, places, width, measureIn(context));
+    canvas.width = Math.round(width * scale);
+    canvas.height = Math.round((height + caption.height) * scale);
+    context.fillStyle = app.colour("paper");
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    views.forEach((view, k) => {
+      const layers = [view.under, view.middle, view.over];
+      for (const layer of layers) {
+        layer.width = Math.round(view.width * scale);
+        layer.height = Math.round(view.height * scale);
+      }
+      view.fade = 1;
+      view.draw(false, scale);
+      for (const layer of layers) context.drawImage(layer, places[k][0] * scale, places[k][1] * scale);
+    });
+    context.scale(scale, scale);
+    drawCaption(context, app, caption, height);
+    return new Promise((done) => canvas.toBlob(done, "image/png"));
   });
-  return new Promise((done) => canvas.toBlob(done, "image/png"));
 }
 
 function exportSVG(views) {
-  const { width, height, places } = exportSize(views);
-  const drawing = document.implementation.createDocument(SVG, "svg");
-  const root = drawing.documentElement;
-  const add = (parent, tag, attributes, text) => {
-    const element = drawing.createElementNS(SVG, tag);
-    for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-    if (text !== undefined) element.textContent = printable(text);
-    parent.append(element);
-    return element;
-  };
-  root.setAttribute("viewBox", `0 0 ${round(width)} ${round(height)}`);
-  root.setAttribute("width", round(width));
-  root.setAttribute("height", round(height));
-  add(root, "title", {}, views.map((view) => view.scene.name).join(" and "));
-  views.forEach((view, k) => {
-    view.draw(false);
-    const clip = `view-${k}`;
-    const bounds = { width: view.width, height: view.height };
-    add(add(root, "clipPath", { id: clip }), "rect", bounds);
-    const group = add(root, "g", {
-      transform: `translate(${round(places[k][0])} ${round(places[k][1])})`,
-      "clip-path": `url(#${clip})`,
+  return whileExporting(views, (app) => {
+    const { width, height, places } = exportSize(views);
+    const caption = captionOf(app, views, places, width, measureIn(make("canvas", {}).getContext("2d")));
+    const drawing = document.implementation.createDocument(SVG, "svg");
+    const root = drawing.documentElement;
+    const add = (parent, tag, attributes, text) => {
+      const element = drawing.createElementNS(SVG, tag);
+      for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+      if (text !== undefined) element.textContent = printable(text);
+      parent.append(element);
+      return element;
+    };
+    const all = { width: round(width), height: round(height + caption.height) };
+    root.setAttribute("viewBox", `0 0 ${all.width} ${all.height}`);
+    root.setAttribute("width", all.width);
+    root.setAttribute("height", all.height);
+    add(root, "title", {}, views.map((view) => view.scene.name).join(" and "));
+    add(root, "rect", { ...all, fill: app.colour("paper") });
+    views.forEach((view, k) => {
+      view.fade = 1;
+      view.draw(false);
+      const clip = `view-${k}`;
+      add(add(root, "clipPath", { id: clip }), "rect", { width: round(view.width), height: round(view.height) });
+      const group = add(root, "g", {
+        transform: `translate(${round(places[k][0])} ${round(places[k][1])})`,
+        "clip-path": `url(#${clip})`,
+      });
+      drawSVG(view, group, add);
     });
-    drawSVG(view, group, add);
+    captionSVG(app, caption, add(root, "g", { transform: `translate(0 ${round(height)})` }), add);
+    return new XMLSerializer().serializeToString(drawing);
   });
-  return new XMLSerializer().serializeToString(drawing);
 }
 
 function drawSVG(view, group, add) {
   const { app } = view;
-  add(group, "rect", { width: view.width, height: view.height, fill: app.colour("paper") });
+  const disk = { cx: round(view.centreX), cy: round(view.centreY), r: round(view.radius) };
   if (view.space.curved) {
-    add(group, "circle", {
-      cx: round(view.centreX), cy: round(view.centreY), r: round(view.radius),
-      fill: app.colour("disk"), stroke: app.colour("rim-line"),
-    });
+    add(group, "circle", { ...disk, fill: app.colour("disk"), stroke: app.colour("rim-line") });
   }
   const edges = add(group, "g", { fill: "none", "stroke-width": 0.9 });
   for (const { floats, words, count } of view.app.options.edges ? view.arcs : []) {
@@ -78,30 +105,85 @@ function drawSVG(view, group, add) {
       });
     }
   }
-  if (app.options.missing) {
-    const dashed = add(group, "g", {
-      fill: "none", stroke: app.colour("missing"), "stroke-width": 1.4, "stroke-dasharray": "5 4",
-    });
-    const at = (i) => [view.shown[3 * i], view.shown[3 * i + 1]];
-    for (const [s, t] of view.missingShown()) add(dashed, "path", { d: edgePath(view, ...at(s), ...at(t)) });
-  }
   const nodes = add(group, "g", { stroke: app.colour("disk"), "stroke-width": 0.6 });
   const { floats, words, count } = view.dots;
   for (let k = 0; k < count; k++) {
-    const o = 4 * k;
+    const o = 5 * k, word = words[o + 4];
     const [x, y] = view.toScreen(floats[o], floats[o + 1]);
-    add(nodes, "circle", {
-      cx: round(x), cy: round(y), r: round(floats[o + 2] / view.ratio), fill: hexColour(words[o + 3]),
-      ...(words[o + 3] >>> 24 < 200 ? { opacity: ((words[o + 3] >>> 24) / 255).toFixed(2) } : {}),
-    });
+    const faint = word >>> 24 < 200 ? { opacity: ((word >>> 24) / 255).toFixed(2) } : {};
+    markSVG(nodes, add, x, y, floats[o + 2] / view.ratio, floats[o + 3], hexColour(word), faint);
   }
-  const style = view.labelStyle();
-  const names = add(group, "g", {
-    "font-family": "Inter, Helvetica, Arial, sans-serif", "font-size": 11.5, fill: style.ink,
-    stroke: style.halo, "stroke-width": 3, "paint-order": "stroke", "stroke-linejoin": "round",
-    "dominant-baseline": "central",
+  const at = (i) => [view.shown[3 * i], view.shown[3 * i + 1]];
+  const line = (parent, i, j, more = {}) => add(parent, "path", { d: edgePath(view, ...at(i), ...at(j)), ...more });
+  // As on the screen, all that is marked lies above the dots.
+  if (app.options.missing) {
+    const dashed = add(group, "g", {
+      fill: "none", stroke: app.colour("missing"), "stroke-width": 1.6, "stroke-dasharray": "5 4",
+    });
+    for (const [s, t] of view.missingShown()) line(dashed, s, t);
+  }
+  if (view.nearest.length) {
+    const dotted = add(group, "g", {
+      fill: "none", stroke: app.colour("nearest"), "stroke-width": 2, "stroke-dasharray": "1.5 3.5",
+      "stroke-linecap": "round",
+    });
+    for (const { node } of view.nearest) if (view.visible[node]) line(dotted, view.selected, node);
+  }
+  if (view.selected >= 0 && view.visible[view.selected]) selectionSVG(view, group, add, line);
+  namesSVG(view, group, add);
+}
+
+// The selected node: its edges, as wide as its attention, and a ring.
+function selectionSVG(view, group, add, line) {
+  const node = view.selected, accent = view.app.colour("accent");
+  const star = add(group, "g", { fill: "none", stroke: accent, "stroke-opacity": 0.7 });
+  const [x, y] = view.toScreen(view.shown[3 * node], view.shown[3 * node + 1]);
+  for (const { node: other, weight } of describeNeighbours(
+    view.scene, view.scene.layers[view.layer], view.space, node,
+  ).slice(0, 3000)) {
+    if (view.visible[other]) line(star, node, other, { "stroke-width": round(Number.isNaN(weight) ? 1.4 : 0.8 + 3 * weight) });
+  }
+  add(group, "circle", {
+    cx: round(x), cy: round(y), r: round(view.drawnSize[node] + 3.5), fill: "none", stroke: accent, "stroke-width": 2,
   });
-  for (const { text, x, y } of view.labelled) add(names, "text", { x: round(x), y: round(y) }, text);
+}
+
+function markSVG(parent, add, x, y, size, mark, colour, more) {
+  const corners = markCorners(mark, size);
+  const look = isHollow(mark)
+    ? { ...more, fill: "none", stroke: colour, "stroke-width": round(0.45 * size) }
+    : { ...more, fill: colour };
+  if (!corners) add(parent, "circle", { cx: round(x), cy: round(y), r: round(size), ...look });
+  else add(parent, "polygon", { points: corners.map(([dx, dy]) => `${round(x + dx)},${round(y + dy)}`).join(" "), ...look });
+}
+
+// Names with a halo: the same text twice, since not every program knows how to paint the stroke first.
+function namesSVG(view, group, add) {
+  const style = view.labelStyle();
+  const names = add(group, "g", { "font-family": FONT, "font-size": 11.5, "font-weight": 500 });
+  const halo = { fill: "none", stroke: view.app.colour("disk"), "stroke-width": 3, "stroke-opacity": 0.87, "stroke-linejoin": "round" };
+  for (const { text, x, y } of view.labelled) {
+    const place = { x: round(x), y: round(y + 4) };
+    add(names, "text", { ...place, ...halo }, text);
+    add(names, "text", { ...place, fill: style.ink }, text);
+  }
+}
+
+function captionSVG(app, caption, group, add) {
+  const texts = add(group, "g", { "font-family": FONT, "font-size": CAPTION.size });
+  caption.items.forEach((item) => {
+    if (item.text !== undefined) {
+      add(texts, "text", {
+        x: round(item.x), y: round(item.y + 4), fill: app.colour(item.soft ? "soft" : "ink"),
+        "font-weight": item.strong ? 600 : 400,
+      }, item.text);
+    } else if (item.ramp) {
+      const step = item.width / item.ramp.length;
+      item.ramp.forEach((colour, k) => add(group, "rect", {
+        x: round(item.x + k * step), y: round(item.y - 5), width: round(step), height: 10, fill: colour,
+      }));
+    } else markSVG(group, add, item.x, item.y, 5, item.mark, item.colour, {});
+  });
 }
 
 function edgePath(view, ax, ay, bx, by) {

@@ -16,7 +16,7 @@ class Labels {
     const { width, height } = view;
     for (const i of candidates) {
       if (labels.length >= view.labelLimit) break;
-      const text = shorten(view.scene.ids[i]);
+      const text = shorten(view.scene.labels[i]);
       if (!this.widths.has(text)) this.widths.set(text, context.measureText(text).width);
       const w = this.widths.get(text), r = view.drawnSize[i];
       const [x, y] = view.toScreen(view.shown[3 * i], view.shown[3 * i + 1]);

@@ -1,14 +1,16 @@
 // What the disks share, and the start of the page.
 
+const NARROW = "(max-width: 760px)";
+
 class App {
   constructor() {
     this.scenes = readScenes();
-    this.options = { edges: true, labels: true, missing: false };
+    this.options = { edges: true, labels: true, missing: false, nearest: false };
     this.filters = new Map(); // column name -> { hidden: Set of names } or { low, high }
     this.selected = null; // an id, so that two disks can share it
     this.hovered = null;
     this.hops = 1;
-    this.threshold = 0;
+    this.ranks = 0; // how many of the probable links are shown, the most probable first
     // "#webgl" or "#raster" after the address chooses how to draw.
     this.forcedRenderer = window.location.hash.slice(1);
     this.calm = window.matchMedia("(prefers-reduced-motion: reduce)").matches;
@@ -26,7 +28,8 @@ class App {
   addView(scene) {
     const element = byId("view-template").content.firstElementChild.cloneNode(true);
     const count = (number, noun) => `${number.toLocaleString("en")} ${noun}${number === 1 ? "" : "s"}`;
-    const facts = `${count(scene.size, "node")}, ${count(scene.sources.length, "edge")}`;
+    const facts = [`${count(scene.size, "node")}, ${count(scene.sources.length, "edge")}`, scene.note]
+      .filter(Boolean).join(". ");
     element.querySelector("h2").textContent = scene.name;
     element.querySelector(".facts").textContent = facts;
     element.querySelector(".over").setAttribute(
@@ -55,16 +58,22 @@ class App {
     const style = getComputedStyle(document.documentElement);
     this.colours = new Map();
     this.colour = (name) => {
+      if (name === "paper" && this.exporting && theme === "light") return "#ffffff"; // as pages are
       if (!this.colours.has(name)) this.colours.set(name, style.getPropertyValue(`--${name}`).trim());
       return this.colours.get(name);
     };
     if (this.views) this.restyle();
   }
 
-  // Room around the disk. The corners of a stage that is far from square are free anyway.
+  // Room around the disk. The corners of a stage that is far from square are free anyway; on a
+  // narrow one, texts are above and below.
   inset(view) {
-    const tight = Math.max(0, 170 - Math.abs(view.width - view.height)) / 4;
-    return { left: 0, right: 0, top: tight, bottom: tight };
+    if (window.matchMedia(NARROW).matches) {
+      const height = (selector) => view.element.querySelector(selector).offsetHeight;
+      return { left: 0, right: 0, top: height("header") + 6, bottom: height(".layers") + 8 };
+    }
+    const tight = Math.max(0, 260 - Math.abs(view.width - view.height)) / 4;
+    return { left: 0, right: 0, top: tight, bottom: 1.5 * tight };
   }
 
   // --- what is seen
@@ -136,6 +145,8 @@ class App {
 
   layerChanged(view) {
     showLayerText(view);
+    view.restyle();
+    fillLegend(this);
     fillNode(this);
   }
 
@@ -148,19 +159,22 @@ class App {
   // --- controls
 
   wire() {
-    for (const name of ["edges", "labels", "missing"]) {
+    for (const name of ["edges", "labels", "missing", "nearest"]) {
       byId(name).addEventListener("change", (event) => {
         this.options[name] = event.target.checked;
-        byId("threshold-row").hidden = !this.options.missing;
-        this.redraw();
+        byId("ranks-row").hidden = !this.options.missing;
+        for (const view of this.views) view.restyle();
       });
     }
+    byId("nearest-row").hidden = !this.scenes.some((scene) => (
+      scene.layers.some((layer) => !layer.measured || layer.measured.nearest)));
     byId("hops").addEventListener("input", (event) => {
       this.hops = Number(event.target.value);
       byId("hops-value").textContent = event.target.value;
       for (const view of this.views) view.restyle();
     });
-    this.wireThreshold();
+    this.wireRanks();
+    this.wireLayout();
     byId("home").addEventListener("click", () => this.views.forEach((view) => view.goHome()));
     byId("png").addEventListener("click", async () => {
       save(await exportPNG(this.views), fileName(this, "png"));
@@ -181,24 +195,38 @@ class App {
     document.addEventListener("keydown", (event) => this.key(event));
   }
 
-  wireThreshold() {
-    const all = this.scenes.flatMap((scene) => (scene.missing ? [...scene.missing.probability] : []));
-    byId("missing-row").hidden = !all.length;
-    if (!all.length) return;
-    const slider = byId("threshold");
-    // At first the hundred most probable ones.
-    this.threshold = all.sort((p, q) => q - p)[Math.min(99, all.length - 1)];
-    slider.min = Math.floor(100 * all[all.length - 1]) / 100;
+  // Probable links are chosen by rank. Probabilities of many are close to one another, or to 1.
+  wireRanks() {
+    const links = this.scenes.map((scene) => scene.missing).filter((missing) => missing?.count);
+    byId("missing-row").hidden = !links.length;
+    if (!links.length) return;
+    const most = Math.max(...links.map((missing) => missing.count));
+    const slider = byId("ranks");
+    slider.max = most;
+    this.ranks = slider.value = Math.min(100, most);
     const show = () => {
-      byId("threshold-value").textContent = this.threshold.toFixed(2);
+      byId("ranks-value").textContent = String(this.ranks);
+      const least = links.map(({ probability, count }) => probability[Math.min(this.ranks, count) - 1]);
+      byId("ranks-note").textContent = `probability of ${formatShare(Math.min(...least))} or more`;
     };
-    slider.value = this.threshold;
     slider.addEventListener("input", () => {
-      this.threshold = Number(slider.value);
+      this.ranks = Number(slider.value);
       show();
       this.redraw();
     });
     show();
+  }
+
+  // On a narrow screen the card of a node is a sheet below the disk, which makes room for it.
+  wireLayout() {
+    const narrow = window.matchMedia(NARROW);
+    const place = () => {
+      this.narrow = narrow.matches;
+      if (this.narrow) document.body.append(byId("node"));
+      else byId("colour").after(byId("node"));
+    };
+    narrow.addEventListener("change", place);
+    place();
   }
 
   key(event) {
@@ -267,6 +295,8 @@ function inspect(app) {
         focus: one.focus && one.focus.reduce((p, q) => p + q, 0),
         edges: one.arcs.reduce((sum, batch) => sum + batch.count, 0),
         labels: one.labelled?.map((label) => label.text) ?? [],
+        seen: one.anySeen(), nearest: one.nearest.map(({ node }) => one.scene.ids[node]),
+        missing: one.missingShown().length,
         renderer: one.renderer.constructor.name, views: app.views.length,
         disk: { x: one.centreX, y: one.centreY, radius: one.radius },
       };

@@ -1,5 +1,5 @@
-// Everything beside the disks: legend, search, the node card, layers. Text of the user only ever
-// enters the page as text nodes.
+// Everything beside the disks: legend, search, layers. Text of the user only ever enters the page as
+// text nodes.
 
 function make(tag, properties = {}, ...children) {
   const element = document.createElement(tag);
@@ -18,8 +18,12 @@ const byId = (id) => document.getElementById(id);
 function fillColumns(app) {
   const names = new Set(app.scenes.flatMap((scene) => [...scene.columns.keys()]));
   const select = byId("column");
-  for (const name of names) select.append(make("option", { value: name }, name));
-  if (!names.size) select.append(make("option", { value: "" }, "nothing"));
+  for (const name of [RADIUS, KEPT]) names.add(name);
+  const known = (name) => app.scenes.some((scene) => scene.columns.has(name)
+    || name === RADIUS || (name === KEPT && scene.layers.some((layer) => layer.measured)));
+  for (const name of names) if (known(name)) select.append(make("option", { value: name }, name));
+  // A picture without labels shows its depth: of the data, of the graph, or in the space.
+  select.value = ["label", "prediction", "depth", "radius", RADIUS].find(known);
   app.column = select.value;
   select.addEventListener("change", () => {
     app.column = select.value;
@@ -52,8 +56,7 @@ function categoryKeys(app, column) {
   if (column.counts[column.names.length]) entries.push([-1, "unknown"]);
   const hidden = app.filters.get(column.name)?.hidden ?? new Set();
   return entries.map(([code, name]) => {
-    const swatch = make("span", { className: "swatch" });
-    swatch.style.background = categoryColour(code, app.theme);
+    const swatch = markSwatch(categoryMark(code), categoryColour(code, app.theme));
     const count = column.counts[code < 0 ? column.names.length : code];
     const key = make(
       "button", { type: "button", className: "key", title: name, "aria-pressed": !hidden.has(name) },
@@ -71,6 +74,25 @@ function categoryKeys(app, column) {
     });
     return key;
   });
+}
+
+// A mark of the legend, as it is drawn on the disk.
+function markSwatch(mark, colour) {
+  const swatch = document.createElementNS(SVG, "svg");
+  swatch.setAttribute("class", "swatch");
+  swatch.setAttribute("viewBox", "-8 -8 16 16");
+  swatch.setAttribute("aria-hidden", "true");
+  const corners = markCorners(mark, 5);
+  const shape = document.createElementNS(SVG, corners ? "polygon" : "circle");
+  if (corners) shape.setAttribute("points", corners.join(" "));
+  else shape.setAttribute("r", 5);
+  if (isHollow(mark)) {
+    shape.setAttribute("fill", "none");
+    shape.setAttribute("stroke", colour);
+    shape.setAttribute("stroke-width", 2.4);
+  } else shape.setAttribute("fill", colour);
+  swatch.append(shape);
+  return swatch;
 }
 
 function numberKeys(app, column) {
@@ -104,88 +126,6 @@ function numberKeys(app, column) {
   return [ramp, ends, slider("low", "At least"), slider("high", "At most")];
 }
 
-// --- the node card --------------------------------------------------------------------------
-
-function nodeCard(view, node, { rows, links }) {
-  const { scene, space } = view;
-  const card = document.createDocumentFragment();
-  card.append(make("h4", {}, scene.ids[node]));
-  const facts = make("dl");
-  const fact = (name, value, wrong) => facts.append(
-    make("dt", {}, name), make("dd", { title: value, className: wrong ? "wrong" : "" }, value),
-  );
-  for (const column of scene.columns.values()) {
-    const text = columnText(column, node);
-    fact(column.name, text, column.name === "right or wrong" && text === "wrong");
-  }
-  fact("radius", formatNumber(space.radius(node)));
-  if (!scene.columns.has("degree")) fact("degree", String(scene.degree[node]));
-  card.append(facts);
-
-  const layer = scene.layers[view.layer];
-  const near = describeNeighbours(scene, layer, space, node);
-  const name = (other) => {
-    const id = scene.ids[other];
-    if (!links) return make("td", { title: id }, id);
-    const link = make("button", { type: "button", className: "link", title: id }, id);
-    link.addEventListener("click", () => view.app.visit(id));
-    return make("td", {}, link);
-  };
-  if (near.length) {
-    const heads = ["neighbour", "distance", ...(layer.attention ? ["attention"] : [])];
-    const body = make("tbody");
-    for (const { node: other, distance, weight } of near.slice(0, rows)) {
-      const row = make("tr", {}, name(other), make("td", {}, formatNumber(distance)));
-      if (layer.attention) row.append(make("td", {}, Number.isNaN(weight) ? "–" : weight.toFixed(3)));
-      body.append(row);
-    }
-    card.append(tableOf(heads, body));
-    if (near.length > rows) {
-      card.append(make("p", { className: "note" }, `and ${(near.length - rows).toLocaleString("en")} more`));
-    }
-  }
-  const missing = missingOf(scene, node);
-  if (missing.length) {
-    const body = make("tbody");
-    for (const { node: other, probability } of missing.slice(0, rows)) {
-      body.append(make("tr", {}, name(other), make("td", {}, probability.toFixed(3))));
-    }
-    card.append(tableOf(["probable link", "probability"], body));
-  }
-  return card;
-}
-
-function tableOf(heads, body) {
-  const row = make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)));
-  return make("table", {}, make("thead", {}, row), body);
-}
-
-function fillNode(app) {
-  const section = byId("node");
-  section.replaceChildren();
-  section.className = "card";
-  const view = app.views.find((one) => one.selected >= 0);
-  if (!view) return;
-  section.append(nodeCard(view, view.selected, { rows: 40, links: true }));
-  const centre = make("button", { type: "button" }, "Centre");
-  const clear = make("button", { type: "button" }, "Clear");
-  centre.addEventListener("click", () => app.visit(app.selected));
-  clear.addEventListener("click", () => app.select(null));
-  section.querySelector("dl").after(make("div", { className: "actions" }, centre, clear));
-}
-
-function showTip(view, node, event) {
-  const tip = byId("tip");
-  tip.className = "card";
-  tip.replaceChildren(nodeCard(view, node, { rows: 5, links: false }));
-  tip.hidden = false;
-  const box = tip.getBoundingClientRect();
-  const flip = event.clientX + 18 + box.width > window.innerWidth - 8;
-  const x = flip ? event.clientX - 18 - box.width : event.clientX + 18;
-  const y = Math.min(event.clientY + 14, window.innerHeight - box.height - 8);
-  tip.style.transform = `translate(${Math.max(8, Math.round(x))}px, ${Math.max(8, Math.round(y))}px)`;
-}
-
 // --- search ---------------------------------------------------------------------------------
 
 function findNodes(scenes, text, most = 8) {
@@ -194,12 +134,15 @@ function findNodes(scenes, text, most = 8) {
   const exact = [], starts = [], holds = [];
   const seen = new Set();
   for (const scene of scenes) {
-    for (const id of scene.ids) {
-      const lower = id.toLowerCase();
-      if (!lower.includes(wanted) || seen.has(id)) continue;
+    scene.ids.forEach((id, i) => {
+      // A name is found by any part of it; an id beside it, in full.
+      const label = scene.labels[i], lower = label.toLowerCase(), same = label === id;
+      const exactId = !same && id.toLowerCase() === wanted;
+      if ((!exactId && !lower.includes(wanted)) || seen.has(id)) return;
       seen.add(id);
-      (lower === wanted ? exact : lower.startsWith(wanted) ? starts : holds).push(id);
-    }
+      const found = { id, label: same ? id : `${label} (${id})` };
+      (exactId || lower === wanted ? exact : lower.startsWith(wanted) ? starts : holds).push(found);
+    });
   }
   return [...exact, ...starts, ...holds].slice(0, most);
 }
@@ -208,8 +151,8 @@ function startSearch(app) {
   const input = byId("search"), list = byId("results");
   let found = [], chosen = 0;
   const show = () => {
-    list.replaceChildren(...found.map((id, k) => {
-      const row = make("li", { role: "option", id: `result-${k}`, title: id }, id);
+    list.replaceChildren(...found.map(({ id, label }, k) => {
+      const row = make("li", { role: "option", id: `result-${k}`, title: label }, label);
       row.setAttribute("aria-selected", k === chosen);
       row.addEventListener("pointerdown", (event) => {
         event.preventDefault();
@@ -230,6 +173,7 @@ function startSearch(app) {
     show();
     app.visit(id);
     app.closeDrawer();
+    app.views[0].over.focus({ preventScroll: true }); // so that arrows move the disk
   };
   input.addEventListener("input", () => {
     found = findNodes(app.scenes, input.value);
@@ -242,7 +186,7 @@ function startSearch(app) {
   input.addEventListener("keydown", (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
     if (step && found.length) chosen = (chosen + step + found.length) % found.length;
-    else if (event.key === "Enter" && found.length) return go(found[chosen]);
+    else if (event.key === "Enter" && found.length) return go(found[chosen].id);
     else if (event.key === "Escape") {
       input.value = "";
       found = [];
@@ -262,8 +206,10 @@ function curvatureText(layer) {
 
 function lostText(layer) {
   if (!layer.lost) return "";
-  const percent = `${formatNumber(Number((100 * layer.lost.error).toPrecision(2)))} %`;
-  return `Projected: distances off by ${percent} on average, correlation ${layer.lost.correlation.toFixed(2)}`;
+  const percent = (share) => `${formatNumber(Number((100 * share).toPrecision(2)))} %`;
+  const { error, kept } = layer.lost;
+  return `Projected: a typical distance is off by ${percent(error)}, `
+    + `${percent(kept)} of the ten nearest neighbours stay among the ten nearest`;
 }
 
 function startLayers(app, view) {

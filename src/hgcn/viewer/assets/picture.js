@@ -62,7 +62,8 @@ class Picture {
         dots.floats[o] = x;
         dots.floats[o + 1] = y;
         dots.floats[o + 2] = size * ratio;
-        dots.words[o + 3] = withAlpha(colours[i], alpha);
+        dots.floats[o + 3] = this.marks[i];
+        dots.words[o + 4] = withAlpha(colours[i], alpha);
       }
     }
   }
@@ -73,8 +74,10 @@ class Picture {
     if (!this.app.options.edges) return;
     const { sources, targets, order } = scene;
     const neutral = packColour(this.app.colour("edge"));
-    const count = moving ? Math.min(order.length, Math.round(this.edgeBudget)) : order.length;
-    const ink = this.inkOf(count);
+    const sample = Math.min(order.length, Math.round(this.edgeBudget));
+    const count = moving || this.fade === 0 ? sample : order.length;
+    // As many edges as now seem to be there share the ink, so that the sum is always the same.
+    const ink = this.inkOf(sample + (count - sample) * this.fade);
     const shortest = 1.3 / radius, curved = this.space.curved;
     const left = -this.centreX / radius, right = (width - this.centreX) / radius;
     const top = -this.centreY / radius, bottom = (height - this.centreY) / radius;
@@ -94,6 +97,7 @@ class Picture {
         segments = bend < 0.25 ? 0 : bend < 2.5 ? 1 : bend < 22 ? 2 : 3;
       }
       let alpha = Math.min(ink.most, ink.each / Math.sqrt(square));
+      if (k >= sample) alpha *= this.fade;
       // Less ink than a pixel can hold: some edges are left out, and the others keep the sum.
       if (alpha < FAINTEST) {
         if ((k * 0.6180339887) % 1 > alpha / FAINTEST) continue;
@@ -155,14 +159,15 @@ class Picture {
   // Paper and disk without anything on them, kept as long as size and colours are the same.
   backdrop(ratio) {
     const { app, width, height, centreX: x, centreY: y, radius } = this;
-    const key = [width, height, x, y, radius, ratio, app.theme, this.space.curved].join();
+    const paper = app.colour("paper");
+    const key = [width, height, x, y, radius, ratio, app.theme, paper, this.space.curved].join();
     if (this.backdropKey === key) return this.backdropCanvas;
     const canvas = make("canvas", {
       width: Math.round(width * ratio), height: Math.round(height * ratio),
     });
     const context = canvas.getContext("2d", { alpha: false });
     context.scale(ratio, ratio);
-    context.fillStyle = app.colour("paper");
+    context.fillStyle = paper;
     context.fillRect(0, 0, width, height);
     if (this.space.curved) {
       const fill = context.createRadialGradient(x, y, 0, x, y, radius);
@@ -187,6 +192,7 @@ class Picture {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, this.width, this.height);
     if (app.options.missing) this.drawMissing(context);
+    if (this.nearest.length) this.drawNearest(context);
     if (this.selected >= 0 && this.visible[this.selected]) this.drawStar(context, this.selected);
     if (this.hovered >= 0 && this.hovered !== this.selected && this.visible[this.hovered]) {
       this.drawStar(context, this.hovered);
@@ -216,7 +222,7 @@ class Picture {
 
   // The edges of one node, as wide as its attention to the other end.
   drawStar(context, node) {
-    const { scene, shown, visible } = this;
+    const { scene, visible } = this;
     const { start, node: other, edge } = scene.neighbours;
     const { attention } = scene.layers[this.layer];
     const count = scene.sources.length, degree = start[node + 1] - start[node];
@@ -228,10 +234,7 @@ class Picture {
       const share = attention ? attention[(scene.sources[e] === node ? 1 : 0) * count + e] : NaN;
       context.lineWidth = Number.isNaN(share) ? 1.4 : 0.8 + 3 * share;
       context.beginPath();
-      traceEdge(
-        context, this.overFrame,
-        shown[3 * node], shown[3 * node + 1], shown[3 * j], shown[3 * j + 1],
-      );
+      this.trace(context, node, j);
       context.stroke();
     }
     context.globalAlpha = 1;
@@ -241,9 +244,8 @@ class Picture {
     const { missing } = this.scene;
     const rows = [];
     if (!missing) return rows;
-    for (let e = 0; e < missing.sources.length && rows.length < 2000; e++) {
+    for (let e = 0; e < Math.min(missing.count, this.app.ranks); e++) {
       const s = missing.sources[e], t = missing.targets[e];
-      if (missing.probability[e] < this.app.threshold) continue;
       if (!this.visible[s] || !this.visible[t]) continue;
       if (this.focus && !this.focus[s] && !this.focus[t]) continue;
       rows.push([s, t]);
@@ -254,16 +256,49 @@ class Picture {
   drawMissing(context) {
     const { shown } = this;
     context.setLineDash([5, 4]);
-    context.lineWidth = 1.4;
+    context.lineWidth = 1.6;
     context.strokeStyle = this.app.colour("missing");
     context.beginPath();
+    const dots = [];
     for (const [s, t] of this.missingShown()) {
-      traceEdge(
-        context, this.overFrame,
-        shown[3 * s], shown[3 * s + 1], shown[3 * t], shown[3 * t + 1],
-      );
+      if (this.coincide(s, t)) dots.push(s);
+      this.trace(context, s, t);
     }
     context.stroke();
     context.setLineDash([]);
+    // Two nodes at one place leave no room for a line: a ring says that there is a link.
+    for (const i of dots) {
+      const [x, y] = this.toScreen(shown[3 * i], shown[3 * i + 1]);
+      context.beginPath();
+      context.arc(x, y, this.drawnSize[i] + 3, 0, 7);
+      context.stroke();
+    }
+  }
+
+  // Whether two nodes lie so near that nothing between them can be seen.
+  coincide(i, j) {
+    const { shown } = this;
+    const gap = hypot(shown[3 * i] - shown[3 * j], shown[3 * i + 1] - shown[3 * j + 1]);
+    return gap * this.radius < 6;
+  }
+
+  // Lines from the selected node to its nearest in the space of the model.
+  drawNearest(context) {
+    context.setLineDash([1.5, 3.5]);
+    context.lineCap = "round";
+    context.lineWidth = 2;
+    context.strokeStyle = this.app.colour("nearest");
+    context.beginPath();
+    for (const { node } of this.nearest) if (this.visible[node]) this.trace(context, this.selected, node);
+    context.stroke();
+    context.setLineDash([]);
+    context.lineCap = "butt";
+  }
+
+  trace(context, i, j) {
+    const { shown } = this;
+    traceEdge(
+      context, this.overFrame, shown[3 * i], shown[3 * i + 1], shown[3 * j], shown[3 * j + 1],
+    );
   }
 }

@@ -25,6 +25,7 @@ function listen(view) {
 
   canvas.addEventListener("pointermove", (event) => {
     const now = place(event), last = fingers.get(event.pointerId);
+    if (event.pointerType === "mouse") view.pointer = { at: now, event, stale: false };
     if (!last) {
       if (event.pointerType === "mouse") hover(view, now, event);
       return;
@@ -39,7 +40,7 @@ function listen(view) {
     view.dragging = true;
     view.app.hideTip();
     const after = middle(fingers);
-    dragView(view, before, after);
+    view.attempt(() => dragView(view, before, after));
     if (fingers.size === 2) {
       const wide = spread(fingers);
       if (pinch > 0) view.magnify(wide / pinch, ...view.toDisk(...after));
@@ -58,15 +59,14 @@ function listen(view) {
     if (event.type === "pointerup" && moved < 4) {
       const node = view.nodeAt(...at, event.pointerType === "mouse" ? 12 : 24);
       view.app.select(node < 0 ? null : view.scene.ids[node]);
-      // A finger cannot hover, so a tap also tells about the node.
-      if (event.pointerType !== "mouse" && node >= 0) showTip(view, node, event);
-      else view.app.hideTip();
+      view.app.hideTip();
     }
     view.request();
   };
   canvas.addEventListener("pointerup", release);
   canvas.addEventListener("pointercancel", release);
   canvas.addEventListener("pointerleave", (event) => {
+    view.pointer = null;
     if (event.pointerType === "mouse") view.app.hover(null);
   });
 
@@ -83,6 +83,7 @@ function listen(view) {
     const lines = event.deltaMode === 1 ? 16 : event.deltaMode === 2 ? 400 : 1;
     const amount = Math.max(-1, Math.min(1, (-event.deltaY * lines) / 240));
     const [x, y] = place(event);
+    view.pointer = { at: [x, y], event, stale: true };
     view.journey = null;
     view.app.hideTip();
     if (event.ctrlKey) {
@@ -98,7 +99,9 @@ function listen(view) {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
     const direction = arrows[event.key];
-    if (direction) view.space.approach(direction[0], direction[1], 0.25 / Math.max(1, view.zoom));
+    if (direction) {
+      view.attempt(() => view.space.approach(direction[0], direction[1], 0.25 / Math.max(1, view.zoom)));
+    }
     else if (event.key === "+" || event.key === "=") view.magnify(1.25);
     else if (event.key === "-") view.magnify(0.8);
     else if (event.key === "Home") view.goHome();

@@ -93,17 +93,19 @@ class RasterRenderer {
     const { floats, words, count } = frame.dots;
     const { width, height, pixels } = this;
     const { halo } = frame;
-    for (let k = 0, o = 0; k < count; k++, o += 4) {
+    for (let k = 0, o = 0; k < count; k++, o += 5) {
       const x = frame.x + frame.radius * floats[o] - 0.5;
       const y = frame.y + frame.radius * floats[o + 1] - 0.5;
-      const size = Math.max(0.6, floats[o + 2]), colour = words[o + 3];
+      const size = Math.max(0.6, floats[o + 2]), mark = floats[o + 3], colour = words[o + 4];
       const alpha = (colour >>> 24) / 255, ringed = size > 2.2 && alpha > 0.5;
       const reach = size + (ringed ? 1.5 : 0.5);
-      const top = Math.max(0, Math.ceil(y - reach)), bottom = Math.min(height - 1, y + reach);
-      const left = Math.max(0, Math.ceil(x - reach)), right = Math.min(width - 1, x + reach);
+      const box = mark ? 1.6 * reach : reach, hole = isHollow(mark) ? 0.55 * size : 0;
+      const top = Math.max(0, Math.ceil(y - box)), bottom = Math.min(height - 1, y + box);
+      const left = Math.max(0, Math.ceil(x - box)), right = Math.min(width - 1, x + box);
       for (let row = top; row <= bottom; row++) {
         for (let column = left; column <= right; column++) {
-          const dx = column - x, dy = row - y, r = Math.sqrt(dx * dx + dy * dy);
+          const dx = column - x, dy = row - y;
+          const r = mark ? markReach(mark, dx, dy) : Math.sqrt(dx * dx + dy * dy);
           if (r > reach) continue;
           const i = row * width + column;
           if (ringed && r > size - 0.5) {
@@ -111,6 +113,9 @@ class RasterRenderer {
           }
           if (r < size + 0.5) {
             pixels[i] = blend(pixels[i], colour, alpha * Math.min(1, size + 0.5 - r) * 256);
+          }
+          if (r < hole + 0.5) {
+            pixels[i] = blend(pixels[i], halo, alpha * Math.min(1, hole + 0.5 - r) * 256);
           }
         }
       }

@@ -68,15 +68,17 @@ void main() { result = ink * clamp(width / 2.0 + 0.5 - abs(across), 0.0, 1.0); }
 const DOT_SHADER = `#version 300 es
 uniform vec2 size, centre;
 uniform float radius;
-in vec3 place;
+in vec4 place;
 in vec4 colour;
 out vec4 ink;
 out float reach;
+flat out int mark;
 void main() {
   vec2 pixel = centre + radius * place.xy;
   gl_Position = vec4((pixel / size * 2.0 - 1.0) * vec2(1, -1), 0, 1);
   reach = place.z;
-  gl_PointSize = 2.0 * reach + 4.0;
+  mark = int(place.w);
+  gl_PointSize = 3.2 * reach + 4.0;
   ink = colour;
 }`;
 
@@ -85,12 +87,23 @@ precision highp float;
 uniform vec3 halo;
 in vec4 ink;
 in float reach;
+flat in int mark;
 out vec4 result;
+float markReach(vec2 d) { // as in colours.js
+  int shape = mark % 4;
+  vec2 a = abs(d);
+  if (shape == 0) return length(d);
+  if (shape == 1) return 1.13 * max(a.x, a.y);
+  if (shape == 2) return 0.8 * (a.x + a.y);
+  return 1.28 * max(d.y, 0.866 * a.x - 0.5 * d.y);
+}
 void main() {
-  float r = length(gl_PointCoord - 0.5) * (2.0 * reach + 4.0);
+  float r = markReach((gl_PointCoord - 0.5) * (3.2 * reach + 4.0));
+  float hole = mark < 4 ? 0.0 : clamp(0.55 * reach + 0.5 - r, 0.0, 1.0);
   float body = clamp(reach + 0.5 - r, 0.0, 1.0);
   float rim = clamp(reach + 1.5 - r, 0.0, 1.0) * step(2.2, reach) * ink.a;
-  result = vec4(ink.rgb, 1.0) * ink.a * body + vec4(halo, 1.0) * rim * (1.0 - body) * 0.9;
+  result = vec4(mix(ink.rgb, halo, hole), 1.0) * ink.a * body
+         + vec4(halo, 1.0) * rim * (1.0 - body) * 0.9;
 }`;
 
 class GLRenderer {
@@ -116,7 +129,7 @@ class GLRenderer {
   prepare() {
     const gl = this.gl;
     this.arcs = this.program(ARC_SHADER, ARC_FILL, [["ends", 4], ["colour", 0]], 1);
-    this.dots = this.program(DOT_SHADER, DOT_FILL, [["place", 3], ["colour", 0]], 0);
+    this.dots = this.program(DOT_SHADER, DOT_FILL, [["place", 4], ["colour", 0]], 0);
     gl.enable(gl.BLEND);
     gl.blendFunc(gl.ONE, gl.ONE_MINUS_SRC_ALPHA);
   }

@@ -5,6 +5,7 @@
 //   drag(p, q)              move so that what is at p comes to q
 //   approach(p, distance)   move towards p (hyperbolic) or away, along the line
 //   flight(point, upright)  a function of 0..1 that travels until the point is at the centre
+//   state(), restore(state) where the viewer stands, to undo a move
 //   distance(i, j), radius(i), home, settle()
 
 class HyperbolicSpace {
@@ -23,6 +24,16 @@ class HyperbolicSpace {
     this.base = base;
     this.map = map;
     seenFrom(base, this.points, this.local);
+  }
+
+  state() {
+    return { base: this.base, map: this.map, last: this.last };
+  }
+
+  restore({ base, map, last }) {
+    if (base === this.base) this.map = map;
+    else this.stand(base, map);
+    this.last = last;
   }
 
   place(out) {
@@ -137,9 +148,9 @@ class HyperbolicSpace {
     for (let k = 1; k <= 40 && (k * step) / this.unit < 60; k++) {
       const rho = (k * step) / this.unit;
       const near = Math.tanh((away - rho) / 2), far = Math.tanh((away + rho) / 2);
-      const middle = (near + far) / 2;
+      const half = (near + far) / 2;
       const ux = r > 1e-12 ? x / r : 1, uy = r > 1e-12 ? y / r : 0;
-      rings.push({ x: middle * ux, y: middle * uy, radius: (far - near) / 2, distance: k * step });
+      rings.push({ x: half * ux, y: half * uy, radius: (far - near) / 2, distance: k * step });
     }
     return rings;
   }
@@ -153,6 +164,14 @@ class FlatSpace {
     const reach = quantile(radii(layer.points, this.home), 0.98);
     this.fit = 0.85 / (reach || 1); // of a unit of the data on the disk
     this.centre = this.home;
+  }
+
+  state() {
+    return this.centre;
+  }
+
+  restore(centre) {
+    this.centre = centre;
   }
 
   place(out) {
@@ -210,28 +229,38 @@ function spaceOf(layer) {
   return layer.curvature === null ? new FlatSpace(layer) : new HyperbolicSpace(layer);
 }
 
-// The origin, where hierarchies have their root; or the mean of the nodes, if they lie to one side.
+// The origin, where hierarchies have their root; or the Fréchet mean of the nodes, if they lie to
+// one side.
 function homeOf(points) {
+  const mean = frechetMean(points);
+  const extent = meanValue(radii(points, [0, 0]));
+  return hypot(mean[0], mean[1]) < 0.35 * extent ? new Float64Array(2) : mean;
+}
+
+// The point with the least mean squared distance, by gradient descent. The Hessian of half the
+// squared distance d is at most d coth d < 1 + d, so a step of 1 / (1 + mean d) cannot overshoot.
+function frechetMean(points) {
   const step = 2 * Math.max(1, Math.floor(points.length / 2 / 4000));
   const some = [];
   for (let i = 0; i < points.length; i += step) some.push(points[i], points[i + 1]);
   let mean = new Float64Array(2);
   const seen = new Float64Array((some.length / 2) * 3);
-  for (let round = 0; round < 12; round++) {
+  for (let round = 0; round < 300; round++) {
     seenFrom(mean, some, seen);
-    let x = 0, y = 0;
+    let x = 0, y = 0, total = 0;
     for (let i = 0; i < seen.length; i += 3) {
       const r = hypot(seen[i], seen[i + 1]);
-      const k = r > 0 ? radiusOf(seen[i], seen[i + 1], seen[i + 2]) / r : 0;
+      const distance = r > 0 ? radiusOf(seen[i], seen[i + 1], seen[i + 2]) : 0;
+      const k = r > 0 ? distance / r : 0;
       x += k * seen[i];
       y += k * seen[i + 1];
+      total += distance;
     }
-    const n = seen.length / 3, length = hypot(x, y) / n || 1e-300;
-    const k = Math.min(1, 1 / length) / n; // a walk from the mean along (x, y) / n
+    const k = 1 / (seen.length / 3 + total);
     mean = walk(mean, [x * k, y * k]);
+    if (hypot(x, y) * k < 1e-9) break;
   }
-  const spread = meanValue(radii(points, [0, 0]));
-  return hypot(mean[0], mean[1]) < 0.35 * spread ? new Float64Array(2) : mean;
+  return mean;
 }
 
 function walk(from, step) {

@@ -3,6 +3,8 @@
 const RIM = 0.985; // as far out as a point can be grabbed
 const ARC_CLASSES = [1, 4, 12, 32]; // segments of an arc, by how much it bends
 const LOG_FRAMES = 240;
+const FADE = 240; // ms in which the edges left out while moving come back
+const MOST_FIT = 200;
 
 class View extends Picture {
   constructor(app, scene, element) {
@@ -20,7 +22,7 @@ class View extends Picture {
     this.target = new Float64Array(3 * scene.size);
     this.before = null; // positions that a change of layer starts from
     this.drawnSize = new Float32Array(scene.size);
-    this.dots = new Batch(3);
+    this.dots = new Batch(4);
     this.arcs = ARC_CLASSES.map((segments) => new Batch(4, segments));
     this.edgeBudget = this.renderer instanceof RasterRenderer ? 8000 : 60000;
     this.frames = [];
@@ -34,8 +36,11 @@ class View extends Picture {
     this.focus = null;
     this.spaces = scene.layers.map(() => null);
     this.layer = scene.layers.length - 1;
-    this.homeZoom = this.fitting();
+    this.kept = new Float64Array(3 * scene.size); // where nodes would be after a move
+    this.homeZoom = 1; // the rim is always seen at home
+    this.nearZoom = this.fitting();
     this.zoom = this.homeZoom;
+    this.fade = 1;
     this.restyle();
     new ResizeObserver(() => this.resize()).observe(element);
     this.resize();
@@ -55,14 +60,14 @@ class View extends Picture {
     return Float32Array.from(degree, (d) => base * Math.min(3.2, 0.8 + 0.42 * Math.log2(1 + d / mean)));
   }
 
-  // A cloud much smaller than the disk is magnified until it fills it.
+  // The magnification at which a cloud much smaller than the disk fills it.
   fitting() {
     const space = this.space;
     if (!space.curved) return 1;
     const seen = space.place(this.target);
     const reach = [];
     for (let i = 0; i < seen.length; i += 3) reach.push(hypot(seen[i], seen[i + 1]));
-    return Math.max(1, Math.min(200, 0.8 / (quantile(reach, 0.98) || 0.8)));
+    return Math.max(1, Math.min(MOST_FIT, 0.8 / (quantile(reach, 0.98) || 0.8)));
   }
 
   resize() {
@@ -101,12 +106,17 @@ class View extends Picture {
   // Colours, filters and selection changed: what does not depend on the position is renewed.
   restyle() {
     const { app, scene } = this;
+    setLayerColumns(scene, scene.layers[this.layer], this.space);
     const column = scene.columns.get(app.column);
     this.colours = nodeColours(scene, column, app.theme);
+    this.marks = nodeMarks(scene, column);
     this.visible = app.visible(scene, column);
     this.selected = scene.index.get(app.selected) ?? -1;
     this.hovered = scene.index.get(app.hovered) ?? -1;
     this.focus = this.selected < 0 ? null : neighbourhood(scene, this.selected, app.hops);
+    this.nearest = this.selected < 0 || !app.options.nearest
+      ? [] : nearestOf(scene, scene.layers[this.layer], this.space, this.selected) ?? [];
+    for (const { node } of this.nearest) this.focus[node] = 1;
     this.request();
   }
 
@@ -127,7 +137,10 @@ class View extends Picture {
     const started = performance.now();
     const moving = this.advance(now);
     if (moving) this.request();
-    this.draw(moving || this.dragging);
+    const active = moving || this.dragging;
+    this.fadeIn(active, now);
+    this.draw(active);
+    if (!active) this.follow();
     const drawn = performance.now() - started;
     const interval = now - (this.lastFrame ?? now);
     this.lastFrame = now;
@@ -140,18 +153,69 @@ class View extends Picture {
     if (!moving && !this.dragging) this.lastFrame = undefined;
   }
 
-  // While things move, as many edges are drawn as this computer can draw in time.
+  // While things move, as many edges are drawn as this computer can draw in time. One movement has
+  // one sample: a number that changed from frame to frame would flicker.
   adapt(moving, cost) {
     clearTimeout(this.refine);
-    if (!moving) return;
-    if (cost > 30) this.edgeBudget = Math.max(1000, this.edgeBudget * 0.75);
-    else if (cost > 0 && cost < 20) this.edgeBudget = Math.min(2e6, this.edgeBudget * 1.08);
+    if (!moving) {
+      if (this.nextBudget) this.edgeBudget = this.nextBudget;
+      this.nextBudget = 0;
+      return;
+    }
+    const budget = this.nextBudget || this.edgeBudget;
+    if (cost > 30) this.nextBudget = Math.max(1000, budget * 0.75);
+    else if (cost > 0 && cost < 20) this.nextBudget = Math.min(2e6, budget * 1.08);
     if (this.edgeBudget < this.scene.sources.length) {
       this.refine = setTimeout(() => {
         this.dragging = false;
         this.request();
       }, 250);
     }
+  }
+
+  // The edges that were left out while moving come back by and by.
+  fadeIn(active, now) {
+    if (active) {
+      this.fade = this.edgeBudget < this.scene.sources.length ? 0 : 1;
+      this.stillSince = undefined;
+    } else if (this.fade < 1) {
+      this.stillSince ??= now;
+      this.fade = this.app.calm ? 1 : Math.min(1, (now - this.stillSince) / FADE);
+      if (this.fade < 1) this.request();
+    }
+  }
+
+  // The node under a pointer that rests while the picture moves changes, too.
+  follow() {
+    const { pointer } = this;
+    if (!pointer?.stale) return;
+    pointer.stale = false;
+    hover(this, pointer.at, pointer.event);
+  }
+
+  // A move that would leave no node on the screen is not made.
+  attempt(move) {
+    const { space, zoom } = this;
+    const before = space.state();
+    move();
+    if (this.pointer) this.pointer.stale = true;
+    if (this.anySeen()) return true;
+    space.restore(before);
+    this.zoom = zoom;
+    return false;
+  }
+
+  anySeen() {
+    const { kept, visible, width, height } = this;
+    this.space.place(kept);
+    let any = false;
+    for (let i = 0; i < visible.length; i++) {
+      if (!visible[i]) continue;
+      any = true;
+      const [x, y] = this.toScreen(kept[3 * i], kept[3 * i + 1]);
+      if (x > 4 && y > 4 && x < width - 4 && y < height - 4) return true;
+    }
+    return !any; // where everything is filtered away, nothing can be lost
   }
 
   // Carries animations on; true while there is something left to do.
@@ -182,11 +246,18 @@ class View extends Picture {
     if (!space.curved) {
       this.magnify(Math.exp(step * 0.8), x, y);
     } else if (step > 0) {
+      // A small cloud is magnified on the way; steps are those of the screen, so shorter then.
       const r = hypot(x, y);
-      space.approach(x, y, step * Math.min(1, (r * this.zoom) / 0.15));
+      this.attempt(() => {
+        space.approach(x, y, (step / this.zoom) * Math.min(1, (r * this.zoom) / 0.15));
+        if (this.zoom < this.nearZoom) this.zoom = Math.min(this.nearZoom, this.zoom * Math.exp(1.2 * step));
+      });
     } else {
       const [hx, hy, gap] = space.seen(space.home);
-      space.approach(hx, hy, Math.min(-step, radiusOf(hx, hy, gap)));
+      this.attempt(() => {
+        space.approach(hx, hy, Math.min(-step / this.zoom, radiusOf(hx, hy, gap)));
+        if (this.zoom > this.homeZoom) this.zoom = Math.max(this.homeZoom, this.zoom * Math.exp(1.2 * step));
+      });
     }
   }
 
@@ -255,9 +326,11 @@ class View extends Picture {
 
   magnify(factor, x = 0, y = 0) {
     const zoom = Math.max(0.5, Math.min(400, this.zoom * factor));
-    // On a plane the point under the pointer stays; on the disk the centre does.
-    if (!this.space.curved) this.space.drag(x, y, (x * this.zoom) / zoom, (y * this.zoom) / zoom);
-    this.zoom = zoom;
+    this.attempt(() => {
+      // On a plane the point under the pointer stays; on the disk the centre does.
+      if (!this.space.curved) this.space.drag(x, y, (x * this.zoom) / zoom, (y * this.zoom) / zoom);
+      this.zoom = zoom;
+    });
     this.request();
   }
 
