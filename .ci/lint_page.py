@@ -19,7 +19,10 @@ def main() -> int:
     """Write the script to a file, and let the linter read it."""
     npx = shutil.which("npx")
     words = [npx, "--yes", LINTER]
-    if npx is None or subprocess.run([*words, "--version"], capture_output=True).returncode:
+    if (
+        npx is None
+        or subprocess.run([*words, "--version"], check=False, capture_output=True).returncode
+    ):
         print(f"The JavaScript is not checked: npx cannot get {LINTER}.", file=sys.stderr)
         return 0
     with tempfile.TemporaryDirectory() as folder:
