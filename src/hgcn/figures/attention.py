@@ -43,6 +43,7 @@ def train_for_attention(
     """The runs of the figure: GAT and HGCN with attention, two layers, on a tree of an epidemic.
 
     Each has several seeds, ``seed`` and those after it: one training is an anecdote.
+    See :func:`attention_figure`, which is drawn of them.
     """
     runs = []
     for model in MODELS:
@@ -87,7 +88,7 @@ def attention_figure(runs: Sequence[Run], *, node: Any = None) -> Figure:
         node: id of the centre; by default one with parent, grandparent and children.
 
     Example:
-        >>> runs = train_for_attention(epochs=2)
+        >>> runs = train_for_attention(epochs=2, seeds=1)
         >>> len(attention_figure(runs).axes) >= len(runs)
         True
     """

@@ -91,7 +91,9 @@ def save(figure: Figure, path: str | Path, *, dpi: int = 200) -> Path:
         dpi: pixels an inch, of a PNG and of areas that other formats hold as pixels.
 
     Example:
-        >>> save(new_figure(2, 2), "empty.svg").name
+        >>> figure = new_figure(2, 2)
+        >>> _ = figure.subplots()
+        >>> save(figure, "empty.svg").name
         'empty.svg'
     """
     path = check_path(path)

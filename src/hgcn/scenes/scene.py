@@ -23,6 +23,10 @@ class Measured:
             drawing, ``[n]``; NaN where it was not measured.
         nearest: the nearest nodes of each node, nearest first, ``[n, k]``; None in large graphs.
         nearest_distance: how far they are, ``[n, k]``.
+
+    Example:
+        >>> Measured(np.ones(3), np.ones(2), np.array([1.0, 0.9, np.nan])).kept[1]
+        np.float64(0.9)
     """
 
     radius: np.ndarray

@@ -1,4 +1,4 @@
-"""Local aggregation as an autograd function over :mod:`.local_forward`, :mod:`.local_backward`."""
+"""Local aggregation as an autograd function over ``local_forward`` and ``local_backward``."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Translation of a list of points, as an autograd function over :mod:`.translation_tile`."""
+"""Translation of a list of points, as an autograd function over ``translation_tile``."""
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
 # mypy: disable-error-code="import-not-found, import-untyped"
