@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from hgcn.kernels import numba_cpu, torch_twin, triton_gpu
+from hgcn.kernels.derivatives import one_set
 
 
 class Backend(NamedTuple):
@@ -87,8 +88,9 @@ def call(operation: str, like: Tensor, *arguments: Any, **options: Any) -> Any:
     """
     given = [_single(x) for x in arguments]
     if any(x is not y for x, y in zip(given, arguments, strict=True)):
-        if len(arguments) > 1 and arguments[0] is arguments[1]:
-            given[1] = given[0]  # which says that targets and sources are one set of nodes
+        first, second = (*arguments, None, None)[:2]
+        if isinstance(first, Tensor) and isinstance(second, Tensor) and one_set(first, second):
+            given[0] = given[1] if first is second else given[1][: len(first)]
         return _as(like.dtype, call(operation, _single(like), *given, **options))
     for module in backends_of(like.device.type):
         function = getattr(module, operation, None)

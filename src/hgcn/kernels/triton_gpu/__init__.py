@@ -21,6 +21,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import Tensor
 
+from hgcn.kernels.derivatives import one_set
+
 if TYPE_CHECKING:
     from hgcn.kernels.csr import Neighbourhoods
 
@@ -76,13 +78,13 @@ def squared_distance(v: Tensor, w: Tensor, c: Tensor) -> Any:
 def local_sum(
     target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
 ) -> Any:
-    """Local aggregation; ``source is target`` says that both are one set of nodes."""
+    """Local aggregation; a target that is a source, or the first of them, has no self-loops."""
     if not _can(target, source, weight, c, width=target.shape[1]):
         return NotImplemented
     from hgcn.kernels.triton_gpu.local_aggregation import LocalSum
 
-    source = source.to(target.dtype)
-    return LocalSum.apply(target, source, weight.to(target.dtype), c, graph)  # type: ignore[no-untyped-call]
+    same, source = one_set(target, source), source.to(target.dtype)
+    return LocalSum.apply(target, source, weight.to(target.dtype), c, graph, same)  # type: ignore[no-untyped-call]
 
 
 def weighted_sum(x: Tensor, weight: Tensor, graph: Neighbourhoods) -> Any:

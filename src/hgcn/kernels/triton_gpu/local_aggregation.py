@@ -37,14 +37,15 @@ class LocalSum(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
-    ) -> Tensor:
+        ctx: Any, target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods,
+        same: bool,
+    ) -> Tensor:  # fmt: skip
         """Keep the polar forms and the steps; the numbers of edges are computed again."""
-        same = source is target
+        one = source is target
         target = whole(target)
-        source = target if same else whole(source)
+        source = target if one else whole(source)
         targets = polar_form(target, c)
-        sources = targets if same else polar_form(source, c)
+        sources = targets if one else polar_form(source, c)
         rows, (count, d) = by_target(graph), target.shape
         out, step = torch.empty_like(target), target.new_empty(rows.segments, d)
         options, zeros = tile(d), zeros_on(target.device)
@@ -57,7 +58,7 @@ class LocalSum(torch.autograd.Function):
                 target, c, zeros, step, out, rows.further, count, d, **options
             )  # fmt: skip
         ctx.save_for_backward(target, source, weight, c, step, *targets, *sources)
-        ctx.graph, ctx.same = graph, same
+        ctx.graph, ctx.same, ctx.one = graph, same, one
         return out
 
     @staticmethod
@@ -65,7 +66,7 @@ class LocalSum(torch.autograd.Function):
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients by targets, sources, weights and c; those of one set of nodes are added."""
         target, source, weight, c, step, *points = ctx.saved_tensors
-        same, rows, columns = ctx.same, by_target(ctx.graph), by_source(ctx.graph)
+        same, one, rows, columns = ctx.same, ctx.one, by_target(ctx.graph), by_source(ctx.graph)
         (count, d), zeros = target.shape, zeros_on(target.device)
         options = tile(d)
         grad_target, grad_step = torch.empty_like(target), torch.empty_like(target)
@@ -87,7 +88,7 @@ class LocalSum(torch.autograd.Function):
                 moment, count, d, **options,
             )  # fmt: skip
         turn, numbers = source.new_empty(columns.segments, d), source.new_empty(columns.segments, 1)
-        grad_source = grad_target if same else torch.empty_like(source)
+        grad_source = grad_target if one else torch.empty_like(source)
         if columns.size:
             columns_backward[columns.segments,](
                 points[0], grad_step, by_edge, columns.other, columns.edge, turn, numbers,
@@ -95,7 +96,7 @@ class LocalSum(torch.autograd.Function):
             )  # fmt: skip
             sources_backward[programs(columns.size)](
                 source, c, zeros, fold(turn, columns), fold(numbers, columns), grad_source,
-                column_moment, columns.size, d, SAME=same, **options,
+                column_moment, columns.size, d, ADDED=one, **options,
             )  # fmt: skip
         grad_c = curvature_gradient(torch.cat((moment, column_moment)), c)
-        return grad_target, None if same else grad_source, grad_weight, grad_c, None
+        return grad_target, None if one else grad_source, grad_weight, grad_c, None, None

@@ -222,7 +222,7 @@ def columns_backward(
 @triton.jit
 def sources_backward(
     v, c, zeros, turn, numbers, grad_v, moment, rows, d,
-    SAME: tl.constexpr, TILE: tl.constexpr, D: tl.constexpr,
+    ADDED: tl.constexpr, TILE: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     """Gradient by the sources, added to that of the targets where both are one set of nodes."""
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
@@ -239,7 +239,7 @@ def sources_backward(
     turn_u = spread(turned_u, zeros) * sinhc
     of_u, of_turn, product = gradient_by_vector(rho, slope, ratio, root, by_rho, turn_u)
     value = of_u.to(real)[:, None] * u + (of_turn * sinhc).to(real)[:, None] * turned
-    if SAME:
+    if ADDED:
         value += load_rows(grad_v, row, rows, column, d)
     store_rows(grad_v, row, rows, column, d, value)
     tl.store(moment + row, product, mask=inside)
