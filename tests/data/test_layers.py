@@ -15,7 +15,18 @@ import pytest
 import hgcn.data
 
 ROOT = Path(hgcn.data.__file__).parent
-OUTSIDE = {"registry", "names", "config", "errors", "text", "files", "locks", "compiled", "cores"}
+OUTSIDE = {
+    "registry",
+    "names",
+    "config",
+    "errors",
+    "text",
+    "files",
+    "locks",
+    "compiled",
+    "cores",
+    "packages",
+}
 GRAPH = {
     "pairs", "clean", "sparse", "pyg", "table", "check", "neighbours", "mapped/arrays", "graph"
 }  # fmt: skip

@@ -100,7 +100,7 @@ def test_every_file_of_a_run(kind, runs, children, tally, tmp_path):
         patch.setattr(fit_module, "_draw", lambda run, folder: None)
         expected = use(tmp_path / "copy", finished)
     names = sorted(path.name for path in base.iterdir())
-    assert len(names) == (7 if finished else 3)
+    assert len(names) == (9 if finished else 3)
     for name in names:
         count = tally(f"{kind} run: {name}", short=10, full=250)
         content = (base / name).read_bytes()

@@ -5,6 +5,7 @@ import pytest
 import torch
 from sklearn.metrics import roc_auc_score
 
+from hgcn import kernels
 from hgcn.data import Graph
 from hgcn.runs.seeds import summarise
 from hgcn.training.links import LinkTask
@@ -53,7 +54,8 @@ def test_far_pairs_come_by_distance_and_the_own_edge_counts_nothing() -> None:
     path.add_nodes_from([7])
     pairs = torch.tensor([[0, 0, 0, 0, 3], [3, 4, 6, 7, 4]])
     scores = untrained_scores(pairs, as_tensor(path), None, 8, directed=False)
-    assert scores["short_paths"].tolist() == [0.01, -4.0, -6.0, -9.0, -9.0]
+    none = -(kernels.FARTHEST + 1.0)
+    assert scores["short_paths"].tolist() == [0.01, -4.0, -6.0, none, none]
     # 3 and 4 have two neighbours each, one of them the other.
     assert scores["preferential_attachment"].tolist() == [2.0, 2.0, 1.0, 0.0, 1.0]
 

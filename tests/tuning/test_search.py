@@ -357,7 +357,7 @@ def test_processes_share_the_work(tmp_path):
     )
     assert sorted(result.trials["number"]) == [0, 1, 2, 3, 4]
     assert set(result.trials["state"]) == {"complete"}
-    assert result.trials["lr"].n_unique() == 5
+    assert result.trials.select(*SPACE).n_unique() == 5
     best = result.trials.sort(["value", "number"], descending=[True, False]).row(0, named=True)
     assert result.value == best["value"]
     assert result.config.lr == best["lr"]

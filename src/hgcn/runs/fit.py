@@ -266,7 +266,9 @@ def run_problem(
             scores |= {} if auto is None else {"auto": auto}
         run = _record(problem, task, state, scores, seconds, preset_name)
         if folder is not None:
+            run._kept["task"] = task  # until its pages are drawn
             ranks.on_first(lambda: _finish(run, folder))
+            del run._kept["task"]
     if ranks.world > 1:  # times differ, and perhaps last digits of the scores
         run.metrics.update(ranks.on_first(lambda: run.metrics))
         run.environment.update(ranks.on_first(lambda: run.environment))
@@ -347,6 +349,8 @@ def _draw(run: Run, folder: Path) -> None:
         write_run_page(folder / PAGE, run)
     except Exception as error:
         _warn_of_page(PAGE, "hgcn view", error, folder)
+    if current().world > 1:
+        return  # a report asks the ranks for predictions, and only the first one is here
     try:
         from hgcn.runs.report import write_run_report
 

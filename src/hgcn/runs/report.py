@@ -27,6 +27,9 @@ from hgcn.training.curves import average_precision_curve, link_reliability, reli
 from hgcn.training.problem import Problem
 
 
+ENVIRONMENT = ("hgcn", "python", "machine", "threads", "ranks", "data_sha256")
+
+
 def report(run: Run, path: str | Path | None = None, *, delta: bool = True) -> Path:
     """Write the report of a run.
 
@@ -37,7 +40,8 @@ def report(run: Run, path: str | Path | None = None, *, delta: bool = True) -> P
     """
     if path is None and run.path is None:
         raise ConfigError("Expected `path`, a file for the report: this run has no folder.")
-    task = Problem(run.graph, run.config).task(run.predictor)
+    # A run that was just trained has its task still, with the outputs that were scored.
+    task = run._kept.get("task") or Problem(run.graph, run.config).task(run.predictor)
     sections = [
         Section("Scores", list(_scores(run))),
         Section("Training", list(_training(run))),
@@ -245,13 +249,10 @@ def _settings(run: Run) -> Iterator[Panel]:
     given, usual = run.config.to_dict(), Config().to_dict()
     rows = [[name, _said(value)] for name, value in given.items() if value != usual.get(name)]
     yield Panel("Settings that differ from the defaults", table(["setting", "value"], rows))
-    about = {
-        name: value
-        for name, value in run.environment.items()
-        if isinstance(value, str | int | float) and name not in ("files", "format", "seconds")
-    }
-    versions = run.environment.get("packages") or run.environment.get("versions") or {}
-    rows = [[str(name), _said(value)] for name, value in {**about, **versions}.items()]
+    # What a run has before it is stored as well as after, so that the same run has the same report.
+    known = [name for name in ENVIRONMENT if name in run.environment]
+    about = {name: run.environment[name] for name in known} | run.environment.get("packages", {})
+    rows = [[str(name), _said(value)] for name, value in about.items()]
     yield Panel("Environment", table(["", "value"], rows))
 
 
