@@ -495,7 +495,7 @@ def test_buttons_save_files(tree, tmp_path):
     for kind in ("png", "svg"):
         tree.click(*tree.element(f"#{kind}"))
         tree.wait("true")
-    for _ in range(100):
+    for _ in range(600):
         names = {path.name for path in tmp_path.iterdir()}
         if names == {"Disease tree.png", "Disease tree.svg"}:
             break

@@ -26,7 +26,6 @@ from hgcn.scenes.of_network import title
 from hgcn.training.curves import average_precision_curve, link_reliability, reliability, roc_curve
 from hgcn.training.problem import Problem
 
-
 ENVIRONMENT = ("hgcn", "python", "machine", "threads", "ranks", "data_sha256")
 
 
