@@ -93,7 +93,7 @@ def test_a_missing_package_is_named(name: str, monkeypatch: pytest.MonkeyPatch) 
     for module in (package, f"{package}.nn"):
         monkeypatch.setitem(sys.modules, module, None)
     kind = MODELS[name].__name__
-    message = rf"Expected the package {package}, which the model {kind} .* pip install 'hgcn\[baselines\]'$"
+    message = rf"Expected the package {package}, which the model {kind} .*'hgcn\[baselines\]'$"
     with pytest.raises(HGCNError, match=message):
         build(name, 3, num_nodes=2)
 
