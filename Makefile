@@ -1,7 +1,7 @@
 # Every target builds what it needs, starting from nothing. `make` lists them.
 
 PYTHON ?= python3
-ARGS ?= -n auto
+ARGS ?= -n auto --dist worksteal
 # Hides progress and warnings, not errors. Use `make PIP_FLAGS= ...` to watch an installation.
 PIP_FLAGS ?= -qq
 

@@ -362,7 +362,12 @@ def test_an_interrupted_reproduction_says_how_to_go_on(hgcn, monkeypatch):
 
 @pytest.mark.parametrize(
     "file",
-    ["<frozen importlib._bootstrap>", "/lib/numba/core/serialize.py", "/torch/utils/weak.py"],
+    [
+        "<frozen importlib._bootstrap>",
+        "/lib/numba/core/serialize.py",
+        "/lib/polars/io/csv/functions.py",
+        "/torch/utils/weak.py",
+    ],
 )
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_at_a_bad_moment_is_heard_after_it(file, number):

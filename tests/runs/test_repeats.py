@@ -24,7 +24,7 @@ SCRIPT = """if True:
     from small_graphs import tree
 
     def trained():
-        dense = tree(6000, features=12)
+        dense = tree(3000, features=12)
         sparse = dense.replace(x=as_features(csr_matrix(dense.x.clamp_min(0.0).numpy())))
         found = {}
         for model in MODELS:
@@ -61,7 +61,7 @@ KILLED = """if True:
     compiled.SMALL = 0
     checkpoint.CHECKPOINT_SECONDS = 0.0
     pictures.MOST_NODES_AT_ONCE = 0  # the page takes longer than the training
-    dense = tree(6000, features=12)
+    dense = tree(3000, features=12)
     sparse = dense.replace(x=as_features(csr_matrix(dense.x.clamp_min(0.0).numpy())))
     cases = [(kind, graph, task) for kind, graph in (("dense", dense), ("sparse", sparse))
              for task in ("link", "node")]

@@ -65,10 +65,11 @@ def _is_delicate(code: PurePath) -> bool:
     """Whether an exception may be lost in a file of Python code, or end the process.
 
     Callbacks of Python's import system and of weak references lose it. Compiled code that calls
-    Numba's own functions, to make an array of its result, does not expect it.
+    Numba's own functions, to make an array of its result, does not expect it, and neither does
+    Polars while it asks for the name of a type.
     """
     return (
         code.name.startswith("<frozen importlib")
         or code.name in ("weak.py", "weakref.py", "_weakrefset.py")
-        or "numba" in code.parts
+        or not {"numba", "polars"}.isdisjoint(code.parts)
     )
