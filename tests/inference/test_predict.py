@@ -15,6 +15,7 @@ from hgcn.errors import ConfigError, GraphError
 from hgcn.inference import missing_links
 from hgcn.inference.missing_links import closest_pairs
 from hgcn.nn.spaces import space_of
+from hgcn.training.problem import Problem
 from small_graphs import forest, quick_run, tree
 
 
@@ -267,11 +268,16 @@ def test_a_run_for_links_has_no_classes():
         quick_run().predict_nodes()
 
 
-def test_a_network_is_applied_where_it_is():
+@pytest.mark.parametrize("batch_size", [0, 8])
+def test_a_network_is_applied_and_evaluated_where_it_is(batch_size):
     """After `run.predictor.to(device)` the settings still name the device of training."""
-    run = quick_run()
+    run = quick_run(batch_size=batch_size)
     expected = run.predict_links([[0, 1], [2, 3]])
     object.__setattr__(run, "config", run.config.replace(device="cuda"))
     run._kept.pop("layers", None)
     assert run.device == torch.device("cpu")
     torch.testing.assert_close(run.predict_links([[0, 1], [2, 3]]), expected)
+    assert run.evaluate() == run.metrics["test"]
+    problem = Problem(run.graph, run.config)
+    (*batches,) = problem.task(run.predictor).batches(1, torch.Generator().manual_seed(0))
+    assert {batch.pairs.device.type for batch in batches} == {"cpu"}

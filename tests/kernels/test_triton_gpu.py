@@ -14,14 +14,19 @@ from test_backends import compare
 from test_counts_of_pairs import all_pairs, shown
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 pytest.importorskip("triton", reason="needs Triton, of the extra gpu")
 
 from hgcn import kernels
+from hgcn.config import Config
 from hgcn.kernels import backends, csr
 from hgcn.kernels.numba_cpu import counts_of_pairs as counts_on_cpu
 from hgcn.kernels.triton_gpu import counts_of_pairs, local_aggregation, rows, softmax, sums
 from hgcn.nn import HGCNConv
+from hgcn.training import loop
+from hgcn.training.problem import Problem, choose
+from small_graphs import tree
 
 
 @pytest.fixture
@@ -158,17 +163,29 @@ WAITS = re.compile(
 
 
 class Watch(TorchDispatchMode):
-    """Notes operations for whose result the processor waits on a GPU."""
+    """Notes operations for whose result the processor waits on a GPU.
 
-    def __init__(self) -> None:
+    What is drawn by a generator of the CPU, given, or made of these alone is taken to be on the CPU.
+    """
+
+    def __init__(self, *on_cpu: Tensor) -> None:
         super().__init__()
         self.waits: list[str] = []
+        self._on_cpu = {id(tensor): tensor for tensor in on_cpu}
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
         name = function._schema.name
-        if WAITS.match(name) or (function._schema.name == "aten::index" and _has_mask(args[1])):
+        inputs = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
+        drawn = kwargs.get("generator") is not None
+        on_cpu = drawn or (inputs and all(id(x) in self._on_cpu for x in inputs))
+        waits = WAITS.match(name) or (name == "aten::index" and _has_mask(args[1]))
+        if waits and not on_cpu:
             self.waits.append(name)
-        return function(*args, **(kwargs or {}))
+        made = function(*args, **kwargs)
+        if on_cpu:
+            self._on_cpu |= {id(x): x for x in tree_leaves(made) if isinstance(x, Tensor)}
+        return made
 
 
 def _has_mask(indices) -> bool:
@@ -185,15 +202,21 @@ def test_the_watch_notices_what_waits():
     assert len(watch.waits) >= 4
 
 
-@pytest.mark.usefixtures("_on_triton")
-def test_a_step_does_not_wait_for_the_device(monkeypatch):
-    """New edges, a layer of each kind, and the gradient: on the path that tensors of a GPU take."""
+@pytest.fixture
+def _as_on_a_gpu(monkeypatch):
+    """Take the path of tensors that are on a GPU."""
+    monkeypatch.delitem(backends.BACKENDS, "numba")
     monkeypatch.setattr(csr, "_check", lambda *_: None)  # on the GPU a check of its own
     monkeypatch.setattr(csr, "_build", csr._build_on_device)
     monkeypatch.setattr(HGCNConv, "_check_finite", staticmethod(lambda *_: None))  # CPU only
     monkeypatch.setattr(csr.Neighbourhoods, "degree", _degree_on_device)
     monkeypatch.setattr(Tensor, "numpy", _no_array)
     monkeypatch.setattr("hgcn.kernels.kept._state", lambda tensor: (tensor._version,))
+
+
+@pytest.mark.usefixtures("_as_on_a_gpu")
+def test_a_layer_does_not_wait_for_the_device():
+    """New edges, a layer of each kind, and the gradient."""
     layers = [HGCNConv(3, 2, aggregation=kind) for kind in ("local", "origin")]
     x, edge_index = torch.randn(4, 3), torch.tensor([[0, 1, 2, 2, 3], [1, 0, 1, 2, 0]])
     with Watch() as watch:
@@ -202,6 +225,33 @@ def test_a_step_does_not_wait_for_the_device(monkeypatch):
         weights = [weight for layer in layers for weight in layer.parameters()]
         torch.autograd.grad(total, weights, allow_unused=True)
     assert watch.waits == []
+
+
+@pytest.mark.parametrize("task", ["link", "node"])
+def test_a_step_of_training_does_not_wait_for_the_device(task, request, monkeypatch):
+    """From the draw of hidden edges to the gradient, which is clipped; torch's Adam is its own."""
+    graph = tree(8)
+    edges = torch.tensor(sorted(graph.edge_index.T.tolist())).T  # as every reader gives them
+    graph = graph.replace(edge_index=edges)
+    problem = Problem(graph, choose(graph, Config(task=task, dim=2, clip=1.0, dropout=0.3)))
+    own = problem.task(problem.predictor().train())
+    generator = torch.Generator().manual_seed(0)
+    optimizer = torch.optim.Adam(own.predictor.parameters())
+    state = loop.State(own.predictor, optimizer, generator, loop.Average(own.predictor, 0.9))
+    sizes = []
+    if task == "link":
+        pairs = own.parts.sample_negatives(4, generator)  # drawn on the CPU, with NumPy
+        monkeypatch.setattr(type(own.parts), "sample_negatives", lambda *_: pairs)
+        sizes = [own._hiding._messages.sizes, own._hiding._positives.sizes]
+        assert own._mirrored
+    monkeypatch.setattr(optimizer, "step", lambda: None)
+    request.getfixturevalue("_as_on_a_gpu")
+    monkeypatch.setattr(Tensor, "is_cpu", False)
+    with Watch(*sizes) as watch:
+        (batch,) = own.batches(1, generator)
+        loss, _ = loop._step(own, state, 1, batch, False)
+    assert watch.waits == []
+    assert loss > 0
 
 
 def _no_array(tensor: Tensor) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -57,7 +56,7 @@ class Trained:
     @property
     def device(self) -> torch.device:
         """Where the network is, and so where it is applied, whatever the settings of training."""
-        return next(chain(self.predictor.parameters(), self.predictor.buffers())).device
+        return self.predictor.device
 
     def known(self, graph: Graph) -> Known | None:
         """The nodes of a graph whose classes it was trained on, and these; None on other graphs."""

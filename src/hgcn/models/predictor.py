@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
+from itertools import chain
 from typing import Any
 
 import torch
@@ -138,12 +139,18 @@ class Predictor(nn.Module):
         return logits + self.structure(facts)
 
     def facts(
-        self, pairs: Tensor, edge_index: Tensor, edge_weight: Tensor | None, num_nodes: int
+        self,
+        pairs: Tensor,
+        edge_index: Tensor,
+        edge_weight: Tensor | None,
+        num_nodes: int,
+        *,
+        mirrored: bool | None = None,
     ) -> Tensor | None:
         """What the nodes of each pair have in common on these edges, for :meth:`links`."""
         if self.structure is None:
             return None
-        facts = pair_facts(pairs, edge_index, edge_weight, num_nodes)
+        facts = pair_facts(pairs, edge_index, edge_weight, num_nodes, mirrored=mirrored)
         return facts.to(self.structure.out.weight)
 
     def classes(self, z: Tensor) -> Tensor:
@@ -151,6 +158,11 @@ class Predictor(nn.Module):
         if self.classifier is None:
             raise ConfigError("Expected a model trained for classes, got one trained for links.")
         return self.classifier(z)
+
+    @property
+    def device(self) -> torch.device:
+        """Where the network is, and so where it is trained and applied, whatever the settings."""
+        return next(chain(self.parameters(), self.buffers())).device
 
     def stamp(self) -> str:
         """A checksum of all weights: what was computed with others is out of date."""

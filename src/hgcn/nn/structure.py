@@ -24,26 +24,45 @@ class Shown(NamedTuple):
         graph: the edges in both directions, without self-loops, neighbours in order.
         weight: the mean weight of both directions, in the order of ``graph``, float64.
         direction: which directions there are (:func:`hgcn.kernels.pair_counts`), in the same order.
+        undirected: whether all edges are there in both directions.
     """
 
     graph: kernels.Neighbourhoods
     weight: Tensor
     direction: Tensor
+    undirected: bool
 
 
-def both_ways(edge_index: Tensor, edge_weight: Tensor | None, n: int) -> Shown:
-    """Edges as :func:`hgcn.kernels.pair_counts` takes them."""
+def is_mirrored(edge_index: Tensor, n: int) -> bool:
+    """Whether edges are in order, each once and in both directions, without self-loops.
+
+    So are those of an undirected graph of ours, and so they stay if both directions are removed.
+    """
     source, target = edge_index
     graph = _rows(edge_index, n)
-    # An undirected graph is usually given in order, which is then the order of its rows too.
-    symmetric = bool((graph.target == source).all() and (graph.source == target).all())
-    distinct_edges = symmetric and bool((keys(edge_index, n).diff() > 0).all())
-    if distinct_edges and not bool((source == target).any()):
+    mirrored = (graph.target == source).all() & (graph.source == target).all()
+    return bool(mirrored & (keys(edge_index, n).diff() > 0).all() & (source != target).all())
+
+
+def both_ways(
+    edge_index: Tensor, edge_weight: Tensor | None, n: int, *, mirrored: bool | None = None
+) -> Shown:
+    """Edges as :func:`hgcn.kernels.pair_counts` takes them.
+
+    Args:
+        edge_index: the edges that are visible, shape ``[2, E]``.
+        edge_weight: their weights.
+        n: number of nodes.
+        mirrored: the answer of :func:`is_mirrored`, where it is known; asking waits for a GPU.
+    """
+    if is_mirrored(edge_index, n) if mirrored is None else mirrored:
+        graph = _rows(edge_index, n)
         weight = graph.weights(edge_weight, torch.float64)
         if edge_weight is not None:
             weight = 0.5 * (weight + edge_weight)
-        return Shown(graph, weight, torch.full_like(target, 3, dtype=torch.int8))
-    proper = source != target
+        direction = torch.full_like(edge_index[1], 3, dtype=torch.int8)
+        return Shown(graph, weight, direction, undirected=True)
+    proper = edge_index[0] != edge_index[1]
     given = keys(edge_index[:, proper], n)
     back = keys(edge_index.flip(0)[:, proper], n)
     known = distinct(torch.cat((given, back)))
@@ -56,14 +75,21 @@ def both_ways(edge_index: Tensor, edge_weight: Tensor | None, n: int) -> Shown:
     if edge_weight is not None:
         half = 0.5 * edge_weight[proper].double()
         weight = torch.zeros_like(weight).index_add(0, there, half).index_add(0, reverse, half)
-    return Shown(graph, weight, direction)
+    return Shown(graph, weight, direction, undirected=bool((direction == 3).all()))
 
 
 def _rows(edge_index: Tensor, n: int) -> kernels.Neighbourhoods:
     return kernels.neighbourhoods(edge_index, num_sources=n, num_targets=n, add_self_loops=False)
 
 
-def pair_facts(pairs: Tensor, edge_index: Tensor, edge_weight: Tensor | None, n: int) -> Tensor:
+def pair_facts(
+    pairs: Tensor,
+    edge_index: Tensor,
+    edge_weight: Tensor | None,
+    n: int,
+    *,
+    mirrored: bool | None = None,
+) -> Tensor:
     """Facts of pairs of nodes ``[M, FACTS]``, all zero where two nodes have nothing in common.
 
     They are counted on the edges given, without the edge between the two nodes themselves: roots
@@ -77,6 +103,7 @@ def pair_facts(pairs: Tensor, edge_index: Tensor, edge_weight: Tensor | None, n:
         edge_index: the edges that are visible, shape ``[2, E]``.
         edge_weight: their weights.
         n: number of nodes.
+        mirrored: the answer of :func:`is_mirrored`, where it is known; asking waits for a GPU.
 
     Example:
         >>> edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])  # a path of three nodes
@@ -84,7 +111,7 @@ def pair_facts(pairs: Tensor, edge_index: Tensor, edge_weight: Tensor | None, n:
         >>> facts.shape[0], bool(facts.any())  # its ends have a neighbour in common
         (1, True)
     """
-    shown = both_ways(edge_index, edge_weight, n)
+    shown = both_ways(edge_index, edge_weight, n, mirrored=mirrored)
     counts = kernels.pair_counts(pairs, shown.weight, shown.direction, shown.graph)
     return _facts(pairs, counts, _Degrees(shown))
 
@@ -139,7 +166,7 @@ class _Degrees:
         self.direction = shown.direction
         self.degree = graph.degree.double()
         self.parts: list[Tensor] = []  # out and in, where they differ
-        if len(self.keys) and not bool((self.direction == 3).all()):
+        if not shown.undirected:
             zero = torch.zeros_like(self.degree)
             ways = (self.direction & 1, self.direction >> 1)
             self.parts = [zero.index_add(0, graph.target, way.double()) for way in ways]

@@ -12,7 +12,7 @@ from hgcn.data.features import degree_features
 from hgcn.inference.feature_map import replace_last_columns
 from hgcn.models.predictor import Predictor
 from hgcn.nn.structure import PairFacts
-from hgcn.ranks import current, own_device
+from hgcn.ranks import current
 from hgcn.training.batches import (
     Plan,
     Sampled,
@@ -83,7 +83,7 @@ def plan_links(
     count = num_batches(positives.shape[1], config)
     bounds, others = (divide(pairs.shape[1], count) for pairs in (positives, negatives))
     sampler = sampler_of(config, predictor.encoder, shown.rows)
-    device, dtype = torch.device(own_device(config.device)), getattr(torch, config.dtype)
+    device, dtype = predictor.device, getattr(torch, config.dtype)
     facts_of, degrees = None, None
     if predictor.structure is not None:
         facts_of = PairFacts(shown.edge_index, shown.edge_weight, len(shown.x))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import torch
@@ -11,7 +12,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from hgcn.config import Config
-from hgcn.data import pairs as node_pairs
 from hgcn.data.features import degree_features
 from hgcn.data.graph import Graph
 from hgcn.data.splits import LinkPart, LinkSplit, split_links
@@ -22,8 +22,10 @@ from hgcn.inference.feature_map import FeatureMap, replace_last_columns
 from hgcn.inference.trained import Trained
 from hgcn.models.predictor import Predictor
 from hgcn.names import PARTS
+from hgcn.nn.structure import is_mirrored
 from hgcn.training.batches import Plan, num_batches
 from hgcn.training.hard import HARD, hard_ends, hard_metrics
+from hgcn.training.hiding import Hiding
 from hgcn.training.link_batches import LinkBatch, plan_links
 from hgcn.training.link_defaults import link_defaults
 from hgcn.training.memory import check_memory
@@ -126,8 +128,7 @@ class LinkTask(Task):
         )
         need = int(expected) * (3 * 8 + 2 * 4 * config.dim)
         check_memory(need, "the negatives of a step", config)
-        units = _units(split.train)
-        self._unit_of_positive, self._unit_of_message = (unit.to(self.home) for unit in units)
+        self._hiding = Hiding(split.train, self.home)
 
     def _prepare(self, name: str, part: LinkPart) -> None:
         """Put the input and the pairs of a part on the device, in a numbering of its own nodes."""
@@ -170,7 +171,7 @@ class LinkTask(Task):
         if seen is not self._inputs["train"] and self.config.degree_features:
             seen = replace(seen, x=self._counted(seen.x, seen.edge_index))
         batch = LinkBatch(seen, positives, negatives)
-        yield replace(batch, facts=self._facts(batch.pairs, seen))
+        yield replace(batch, facts=self._facts(batch.pairs, seen, mirrored=self._mirrored))
 
     def plan(self, epoch: int, generator: torch.Generator) -> Plan[LinkBatch]:
         """The mini-batches of an epoch: what would be its full batch, divided."""
@@ -192,13 +193,14 @@ class LinkTask(Task):
         share = config.hidden_share or 0.0
         seen = self._inputs["train"]
         if share:
-            units = int(self._unit_of_positive.max()) + 1
-            hidden = torch.rand(units, generator=generator) < share
-            if not hidden.any():
-                hidden[int(torch.randint(units, (), generator=generator))] = True
-            hidden = hidden.to(self.home)
-            seen = self._without(hidden)
-            positives = positives[:, hidden[self._unit_of_positive]]
+            shown, asked = self._hiding.draw(share, generator)
+            # Degrees are still of all edges.
+            seen = replace(
+                seen,
+                edge_index=_picked(seen.edge_index, shown),
+                edge_weight=None if seen.edge_weight is None else seen.edge_weight[shown],
+            )
+            positives = _picked(positives, asked)
         count = round((config.negatives or 1) * positives.shape[1])
         count = max(count, num_batches(positives.shape[1], config))
         return (
@@ -207,20 +209,16 @@ class LinkTask(Task):
             self._numbered("train", self.parts.sample_negatives(count, generator)),
         )
 
-    def _facts(self, pairs: Tensor, seen: Input) -> Tensor | None:
-        edges, weight = seen.edge_index, seen.edge_weight
-        facts = self.predictor.facts(pairs.to(self.home), edges, weight, len(seen.x))
-        return None if facts is None else facts.to(self.device)
-
-    def _without(self, hidden: Tensor) -> Input:
-        """The training input without the messages of hidden edges; degrees are still of all."""
+    @cached_property
+    def _mirrored(self) -> bool:
+        """Whether the messages of training are; those that a step shows are then, too."""
         seen = self._inputs["train"]
-        # A message that belongs to no training pair, a self-loop, is never hidden.
-        visible = torch.cat((~hidden, hidden.new_ones(1))).index_select(0, self._unit_of_message)
-        shown = visible.nonzero()[:, 0]
-        weight = seen.edge_weight
-        edges = torch.stack([ends.index_select(0, shown) for ends in seen.edge_index])
-        return Input(seen.x, edges, None if weight is None else weight[shown])
+        return is_mirrored(seen.edge_index, len(seen.x))
+
+    def _facts(self, pairs: Tensor, seen: Input, *, mirrored: bool | None = None) -> Tensor | None:
+        edges, weight, n = seen.edge_index, seen.edge_weight, len(seen.x)
+        facts = self.predictor.facts(pairs.to(self.home), edges, weight, n, mirrored=mirrored)
+        return None if facts is None else facts.to(self.device)
 
     def loss(self, batch: LinkBatch) -> Tensor:
         """Mean cross-entropy of the edges, plus that of the other pairs."""
@@ -359,19 +357,5 @@ def _visible(split: LinkSplit) -> Tensor:
     return torch.cat([getattr(split, name).messages for name in PARTS], dim=1)
 
 
-def _units(part: LinkPart) -> tuple[Tensor, Tensor]:
-    """The unit of each positive and of each message: edges of one unit are hidden together.
-
-    A unit is a pair of nodes: in a directed graph it has both directions, for one tells of the
-    other. Messages between nodes that are no positive have the number after the last unit.
-    """
-    size = max(_top(part.messages), _top(part.positives)) + 1
-    positives = node_pairs.keys(part.positives, size, unordered=True)
-    known, of_positive = torch.unique(positives, return_inverse=True)
-    messages = node_pairs.keys(part.messages, size, unordered=True)
-    position, found = node_pairs.find(known, messages)
-    return of_positive, torch.where(found, position, len(known))
-
-
-def _top(pairs: Tensor) -> int:
-    return int(pairs.max()) if pairs.numel() else 0
+def _picked(edges: Tensor, numbers: Tensor) -> Tensor:
+    return torch.stack([ends.index_select(0, numbers) for ends in edges])

@@ -38,7 +38,11 @@ class Best:
 
 @dataclass
 class Progress:
-    """The state of training after an epoch, as a display needs it."""
+    """The state of training after an epoch, as a display needs it.
+
+    The loss is that of the epoch on the CPU. Another device is not made to wait for it: there it is
+    the one of the last epoch that was validated, and not a number before the first.
+    """
 
     epoch: int
     epochs: int
@@ -175,14 +179,17 @@ def _train(
         resume(state)
     start = time.perf_counter()
     together = current().world > 1
+    loss = math.nan
     try:
         with held_signals(patient=together) as let_in:
             while not _is_over(state, config):
                 epoch = state.epoch + 1
                 for group, rate in zip(optimizer.param_groups, rates, strict=True):
                     group["lr"] = rate * task.lr_factor(epoch)
-                loss = _train_epoch(task, state, epoch, let_in)
-                score, curvatures = _validate(task, state, epoch, loss)
+                last, due = _train_epoch(task, state, epoch, let_in), _is_due(task, epoch)
+                if last.is_cpu or due:
+                    loss = _finite(last, epoch)
+                score, curvatures = _validate(task, state, epoch, loss) if due else (None, [])
                 state.epoch = epoch
                 if on_epoch is not None:
                     left = config.patience - (epoch - (state.best.epoch or epoch))
@@ -221,7 +228,21 @@ def _is_over(state: State, config: Config) -> bool:
     return bool(state.stopped)
 
 
-def _train_epoch(task: Task, state: State, epoch: int, let_in: Held) -> float:
+def _is_due(task: Task, epoch: int) -> bool:
+    """Whether to validate after an epoch."""
+    config = task.config
+    return epoch > task.warm_up and (epoch % config.eval_every == 0 or epoch == config.epochs)
+
+
+def _finite(loss: Tensor, epoch: int) -> float:
+    """A loss as a number, for which a GPU is waited for."""
+    value = float(loss)
+    if not math.isfinite(value):
+        raise DivergenceError(f"The loss is {value} in epoch {epoch}.")
+    return value
+
+
+def _train_epoch(task: Task, state: State, epoch: int, let_in: Held) -> Tensor:
     """Make a step of the optimiser for each batch; returns the mean loss before the steps."""
     state.predictor.train()
     ranks = current()
@@ -241,41 +262,41 @@ def _train_epoch(task: Task, state: State, epoch: int, let_in: Held) -> float:
                 raise KeyboardInterrupt
     if not losses:
         raise RunError(f"Expected the task to have a batch for epoch {epoch}, got none.")
-    return math.fsum(losses) / len(losses)
+    return torch.stack(losses).double().mean()
 
 
 def _generator(batches: Iterator[Any]) -> Generator[Any]:
     yield from batches
 
 
-def _step(task: Task, state: State, epoch: int, batch: Any, stop: bool) -> tuple[float, bool]:
-    """Make one step of the optimiser; returns the loss before it, and whether to stop after it."""
+def _step(task: Task, state: State, epoch: int, batch: Any, stop: bool) -> tuple[Tensor, bool]:
+    """Make one step of the optimiser; returns the loss before it, and whether to stop after it.
+
+    Only on the CPU, where it costs nothing, a step is not made if a number is not finite. A network
+    on a GPU is lost then, and the next validation says so.
+    """
     clip, ranks = task.config.clip, current()
     state.optimizer.zero_grad()
     loss = task.loss(batch)
     if loss.requires_grad or ranks.world == 1:  # the share of a rank may be empty
         torch.autograd.backward(loss)
-    value = float(loss.detach())
+    loss = loss.detach()
     if ranks.world > 1:
-        value, stop = add_up(ranks, [*state.predictor.parameters()], value, stop)
-    if not math.isfinite(value):
-        raise DivergenceError(f"The loss is {value} in epoch {epoch}.")
+        total, stop = add_up(ranks, [*state.predictor.parameters()], float(loss), stop)
+        loss = torch.tensor(total, dtype=torch.float64)
+    if loss.is_cpu:
+        _finite(loss, epoch)
     if clip:
-        norm = float(nn.utils.clip_grad_norm_(state.predictor.parameters(), clip))
-        if not math.isfinite(norm):
+        norm = nn.utils.clip_grad_norm_(state.predictor.parameters(), clip)
+        if norm.is_cpu and not math.isfinite(norm):
             raise DivergenceError(f"The norm of the gradient is {norm} in epoch {epoch}.")
     state.optimizer.step()
-    return value, stop
+    return loss, stop
 
 
-def _validate(
-    task: Task, state: State, epoch: int, loss: float
-) -> tuple[float | None, list[float]]:
-    """Validate the averaged weights, if it is time for that; returns score and curvatures."""
+def _validate(task: Task, state: State, epoch: int, loss: float) -> tuple[float, list[float]]:
+    """Validate the averaged weights; returns score and curvatures."""
     config, predictor = task.config, task.predictor
-    due = epoch % config.eval_every == 0 or epoch == config.epochs
-    if epoch <= task.warm_up or not due:
-        return None, []
     predictor.eval()
     with state.average.in_place():
         own = task.score("val"), task.tie_loss("val") if config.ties_by_loss else math.inf

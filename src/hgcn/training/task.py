@@ -21,7 +21,7 @@ from hgcn.inference.layerwise import each_layer
 from hgcn.inference.trained import Trained
 from hgcn.models.base import Encoder
 from hgcn.models.predictor import Predictor
-from hgcn.ranks import current, own_device
+from hgcn.ranks import current
 from hgcn.sampling import Adjacency
 from hgcn.text import one_of
 from hgcn.training.metrics import Score, finite_score
@@ -111,7 +111,7 @@ class Task(ABC):
         self.predictor = predictor
         self.network: Callable[..., Tensor] = predictor
         self.config = config
-        self.device = torch.device(own_device(config.device))
+        self.device = predictor.device
         self.home = torch.device("cpu") if config.batch_size else self.device
         self.dtype: torch.dtype = getattr(torch, config.dtype)
         self.select: str = config.select or self.default_score(graph)
