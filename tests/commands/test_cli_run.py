@@ -331,6 +331,8 @@ def test_compare_shows_what_differs(hgcn, folder, monkeypatch):
     mean, std = 100 * values.mean(), 100 * values.std()
     assert cells["ROC AUC"][1] == f"{mean:.2f} ± {std:.2f}"
     assert cells["seeds"] == ["1", "2"]
+    assert re.search(r"many .*[•2]", out)
+    assert "±" not in cells["many"][-1]  # the features differ, but one split in common is too few
     # A seed that is not finished is counted, but not read.
     (folder / "many" / "seed-1" / "environment.json").rename(folder / "kept.json")
     code, out, _ = hgcn("compare", "links", "many")
@@ -392,6 +394,16 @@ def test_baselines_are_trained_and_compared(hgcn, folder, here):
     assert table_cells(out)["seeds"] == ["2"] * 5
     assert "±" in table_cells(out)["F1"][0]
     assert "Adamic-Adar" not in out
+    pairs = [
+        [
+            load_run(folder / "based" / name / f"seed-{seed}").metrics["test"]["f1"]
+            for seed in (0, 1)
+        ]
+        for name in ("gcn", "hgcn")
+    ]
+    gains = [100 * (one - other) for one, other in zip(*pairs, strict=True)]
+    told = f"{sum(gains) / 2:+.2f} ± {abs(gains[0] - gains[1]) / 2:.2f}"
+    assert table_cells(out)["gcn"][-1] == told
 
 
 def test_auto_says_what_was_tried(hgcn, folder):

@@ -19,7 +19,15 @@ from rich.console import Console
 
 from hgcn.cli import COMMANDS, main
 from hgcn.commands import _display, datasets, embed, train
-from hgcn.commands._display import Line, LiveDisplay, SeedsDisplay, TrainingDisplay, rows_table
+from hgcn.commands._display import (
+    Line,
+    LiveDisplay,
+    SeedsDisplay,
+    TrainingDisplay,
+    dots,
+    rows_table,
+    sparkline,
+)
 from hgcn.config import Config
 from hgcn.data import DATASETS
 from hgcn.names import COORDINATES, SCORES
@@ -285,3 +293,23 @@ def test_quiet_is_quiet_in_a_terminal_too(tmp_path):
              "--dim", "4", "--out", "run", "--quiet"]  # fmt: skip
     code, _, text = in_a_terminal(words, tmp_path)
     assert (code, text) == (0, "run\r\n")
+
+
+def test_a_curve_is_drawn_in_one_line():
+    assert sparkline(range(8)) == "▁▂▃▄▅▆▇█"
+    assert sparkline([0.5, 0.5]) == "▁▁"
+    long = sparkline([*range(1000)], width=20)
+    assert len(long) == 20
+    assert sorted(long) == list(long)
+    assert (long[0], long[-1]) == ("▁", "█")
+
+
+def test_seeds_are_dots_between_the_ends():
+    assert dots([1.0, 2.0, 3.0, 3.0], 1.0, 3.0, width=9) == "•   •   2"
+    assert dots([1.0], 1.0, 1.0, width=3) == "•  "
+
+
+def test_a_terminal_of_ascii_gets_no_drawings(monkeypatch):
+    for encoding, able in (("ascii", False), ("utf-8", True)):
+        monkeypatch.setattr(sys, "stdout", argparse.Namespace(encoding=encoding))
+        assert _display.can_draw() == able

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -27,6 +29,8 @@ BAR, LEAST_BAR = 24, 6
 """Width of a bar, and what it may shrink to where there is little room."""
 MOST_LINES = 8
 """So many seeds have a line of their own."""
+STEPS, DOT = "▁▂▃▄▅▆▇█", "•"
+"""Signs of small drawings."""
 
 
 def duration(seconds: float) -> str:
@@ -351,6 +355,36 @@ def rows_table(
     for row in rows:
         table.add_row(*row)
     return table
+
+
+def can_draw() -> bool:
+    """Whether the terminal, or the file that a pipe leads to, takes more signs than ASCII."""
+    try:
+        (STEPS + DOT).encode(sys.stdout.encoding or "ascii")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def sparkline(values: Sequence[float], width: int = 40) -> str:
+    """Numbers over time as a row of bars, the lowest and the highest from end to end.
+
+    Of more numbers than there is room for, each bar is the mean of some.
+    """
+    count = min(width, len(values))
+    ends = [round(k * len(values) / count) for k in range(count + 1)]
+    means = [sum(values[a:b]) / (b - a) for a, b in itertools.pairwise(ends)]
+    low, high = min(means), max(means)
+    unit = (len(STEPS) - 1) / (high - low) if high > low else 0.0
+    return "".join(STEPS[round((mean - low) * unit)] for mean in means)
+
+
+def dots(values: Sequence[float], low: float, high: float, width: int = 40) -> str:
+    """Numbers as dots on a line from ``low`` to ``high``; of several in one place, how many."""
+    unit = (width - 1) / (high - low) if high > low else 0.0
+    places = Counter(round((value - low) * unit) for value in values)
+    marks = {at: DOT if number == 1 else str(min(number, 9)) for at, number in places.items()}
+    return "".join(marks.get(at, " ") for at in range(width))
 
 
 def _table(title: str) -> Table:

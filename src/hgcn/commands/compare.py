@@ -88,6 +88,34 @@ def _show(columns: Sequence[_Column]) -> None:
     rows: list[Sequence[str | Text]] = [*_settings(columns), *_scores(columns), *_facts(columns)]
     names = _short([Path(column.name) for column in columns])
     output().print(rows_table(["", *names], rows, "Test scores in per cent"))
+    if len(columns) > 1 and any(len(column.runs) > 1 for column in columns):
+        _show_seeds(columns, names)
+
+
+def _show_seeds(columns: Sequence[_Column], names: Sequence[str]) -> None:
+    """Each seed as a dot, and the differences to the first column over the splits of both."""
+    from hgcn.commands._display import can_draw, dots, output, rows_table
+    from hgcn.experiments.scores import gain_of
+    from hgcn.names import PLAIN_SCORES, score_name
+
+    select = columns[0].metrics["select"]
+    if any(select not in column.metrics["test"] for column in columns):
+        return
+    unit = 1 if select in PLAIN_SCORES else 100
+    scores = [column.by_split(select, unit) for column in columns]
+    every = [score for one in scores for score in one.values()]
+    low, high = min(every), max(every)
+    header, rows = [score_name(select)], []
+    if can_draw():
+        header.append(f"{low:.2f}{f'{high:.2f}':>{40 - len(f'{low:.2f}')}}")
+    header.append(f"− {names[0]}, same splits")
+    for number, (name, one) in enumerate(zip(names, scores, strict=True)):
+        gain = gain_of(one, scores[0]) if number and columns[0].like(columns[number]) else None
+        told = "" if gain is None else f"{gain.mean:+.2f} ± {gain.error:.2f}"
+        drawn = [dots([*one.values()], low, high)] if can_draw() else []
+        rows.append([name, *drawn, told])
+    title = "Each seed, and mean difference ± its standard error"
+    output().print(rows_table(header, rows, title))
 
 
 @dataclass(frozen=True)
@@ -99,6 +127,19 @@ class _Column:
     """Metrics of each of its runs: one, or one for each finished seed."""
     seeds: int
     """How many of them there are to be."""
+    splits: Sequence[int]
+    """The seed of the split of each run."""
+
+    def by_split(self, name: str, unit: float) -> dict[int, float]:
+        """A test score of each run, by its split; of several runs on one split, the last."""
+        pairs = zip(self.splits, self.runs, strict=True)
+        return {split: unit * one["test"][name] for split, one in pairs}
+
+    def like(self, other: _Column) -> bool:
+        """Whether a run here and one there on the same split have the same test part."""
+        names = ("source", "task", "labels", "hold_out", "protocol", "split", "val_share",
+                 "test_share")  # fmt: skip
+        return all(self.settings.get(name) == other.settings.get(name) for name in names)
 
 
 def _read(folder: Path) -> _Column:
@@ -111,16 +152,19 @@ def _read(folder: Path) -> _Column:
     several = holds_seeds(folder) or seed_folders(folder)
     if files.exists(folder / ENVIRONMENT) or not several:
         trained = load_run(folder)
-        return _Column(str(folder), trained.config.to_dict(), trained.metrics, [trained.metrics], 1)
+        config, metrics = trained.config, trained.metrics
+        return _Column(
+            str(folder), config.to_dict(), metrics, [metrics], 1, [config.seed_of_split]
+        )  # fmt: skip
     runs, total = finished_seeds(folder)
-    metrics = [one.metrics for one in runs]
+    metrics, splits = ([one.metrics for one in runs], [one.config.seed_of_split for one in runs])
     if total == 1:
-        return _Column(str(folder), runs[0].config.to_dict(), metrics[0], metrics, 1)
+        return _Column(str(folder), runs[0].config.to_dict(), metrics[0], metrics, 1, splits)
     settings = runs[0].config.to_dict()
     for name in ("seed", "split_seed"):
         values = [getattr(one.config, name) for one in runs]
         settings[name] = values[0] if len(set(values)) == 1 else f"{min(values)}..{max(values)}"
-    return _Column(str(folder), settings, summarise(metrics), metrics, total)
+    return _Column(str(folder), settings, summarise(metrics), metrics, total, splits)
 
 
 def _short(paths: Sequence[Path]) -> list[str]:

@@ -22,12 +22,13 @@ from hgcn.commands._settings import (
     source_and_settings,
 )
 from hgcn.errors import ConfigError, RunError
-from hgcn.names import LOGGERS
+from hgcn.names import LOGGERS, PLAIN_SCORES, score_name
 from hgcn.ranks import job_name, started
 from hgcn.text import count
 
 if TYPE_CHECKING:
     from hgcn.commands._display import LiveDisplay
+    from hgcn.runs.run import Run
     from hgcn.runs.seeds import Seeds
 
 EXAMPLES = """\
@@ -156,9 +157,11 @@ def _train(arguments: argparse.Namespace, folder: Path, train: Callable[..., Any
     telling = explained(lambda: _left(folder)) if first else contextlib.nullcontext()
     with telling, TrainingDisplay(arguments.quiet) as display:
         told = {"on_epoch": display.update, "log": arguments.log}
-        metrics = train(**told, **_telling(arguments, display)).metrics
+        run: Run = train(**told, **_telling(arguments, display))
+    metrics = run.metrics
     if first:
-        _show(metrics, folder, arguments.quiet, _notes(metrics), list(_warnings(metrics)))
+        notes, warnings = _notes(metrics), list(_warnings(metrics))
+        _show(metrics, folder, arguments.quiet, notes, warnings, _curve(run))
     return INTERRUPTED if metrics["stopped"] == "interrupted" else 0
 
 
@@ -219,7 +222,12 @@ def _left(folder: Path) -> str:
 
 
 def _show(
-    metrics: dict[str, Any], folder: Path, quiet: bool, notes: list[str], warnings: list[str]
+    metrics: dict[str, Any],
+    folder: Path,
+    quiet: bool,
+    notes: list[str],
+    warnings: list[str],
+    curve: str = "",
 ) -> None:
     """The scores on stdout; with --quiet only the folder, and warnings on stderr."""
     warnings = [*filter(None, [metrics.get("auto", {}).get("note")]), *warnings]
@@ -236,6 +244,8 @@ def _show(
     title = f"{metrics['source']}: {metrics['task']} prediction with {metrics['model']}"
     console.print(scores_table(metrics, title))
     console.print("* picked the epoch.  " + "; ".join(notes) + ".")
+    if curve:
+        console.print(curve)
     if (table := untrained_table(metrics)) is not None:
         console.print(table)
     for warning in (*warnings, *filter(None, [advice(metrics)])):
@@ -244,6 +254,19 @@ def _show(
     for name, what in (("disk.html", "embedding"), ("report.html", "report")):
         if (folder / name).exists():
             console.print(f"Page of the {what}: {folder / name}", soft_wrap=True)
+
+
+def _curve(run: Run) -> str:
+    """The validation scores of training in one line; empty if that shows nothing."""
+    from hgcn.commands._display import can_draw, sparkline
+
+    name = run.metrics["select"]
+    values = [row[name] for row in run.history]
+    if len(values) < 2 or not can_draw():
+        return ""
+    unit = 1 if name in PLAIN_SCORES else 100
+    low, high = unit * min(values), unit * max(values)
+    return f"{score_name(name)} on validation {sparkline(values)} {low:.2f} to {high:.2f}"
 
 
 def _notes(metrics: dict[str, Any]) -> list[str]:
