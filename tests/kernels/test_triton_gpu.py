@@ -165,7 +165,7 @@ WAITS = re.compile(
 class Watch(TorchDispatchMode):
     """Notes operations for whose result the processor waits on a GPU.
 
-    What is drawn by a generator of the CPU, given, or made of these alone is taken to be on the CPU.
+    Taken to be on the CPU is what is given, what its generator draws, and what is made of these.
     """
 
     def __init__(self, *on_cpu: Tensor) -> None:

@@ -222,6 +222,8 @@ def test_view_draws_points_with_the_edges_of_their_graph(folder: Path, tmp_path:
     [
         (["view", "own.csv", "--coordinates", "ball"], "ball"),
         (["view", "own.csv", "--features", "own.csv"], "Expected --graph beside --features"),
+        (["view", "own.csv", "--label-column", "x"], "Expected --graph beside --label-column"),
+        (["view", "own.csv", "--graph", "two.csv", "--label-column", "x"], "the column of labels"),
         (["view", "own.csv", "--graph", "tree.csv"], "Expected ids of own.csv, got 'p1'"),
         (["view", "own.csv", "-o", "page.png"], "Expected --out to end in .html"),
         (["view", "own.csv", "--compare", "gcn"], "gcn"),
@@ -239,6 +241,7 @@ def test_a_table_that_cannot_be_drawn_is_told(
     monkeypatch.chdir(tmp_path)
     shutil.copy(folder / "tree.csv", "tree.csv")
     Path("own.csv").write_text("id,x\np0,0\nfar,1.5\n")
+    Path("two.csv").write_text("source,target\np0,far\n")
     Path("gcn").mkdir()
     assert main(words) == 2
     assert message in capsys.readouterr().err

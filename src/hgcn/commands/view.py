@@ -85,14 +85,19 @@ def _scenes(arguments: argparse.Namespace) -> Iterator[Scene]:
 
 def _table_scenes(arguments: argparse.Namespace, names: list[str]) -> Iterator[Scene]:
     """Scenes of tables of points, all in the same coordinates."""
-    options = graph_options(arguments)
+    options, column = graph_options(arguments), arguments.label_column
+    if arguments.graph is None and column is not None:
+        raise ConfigError(
+            "Expected --graph beside --label-column: behind the id, all columns of a table of "
+            "points are coordinates."
+        )
     tables = [read_table(name, arguments) for name in names]
     from hgcn.data import load
     from hgcn.scenes.of_points import points_scene
 
     graph = None if arguments.graph is None else load(arguments.graph, **options)
     for points in tables:
-        yield points_scene(points, graph, name=Path(points.name).name)
+        yield points_scene(points, graph, name=Path(points.name).name, label_column=column)
 
 
 def _say(step: str) -> None:

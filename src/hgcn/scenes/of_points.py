@@ -13,7 +13,13 @@ from hgcn.scenes.build import scene_from_embeddings
 from hgcn.scenes.scene import Numbers, Scene
 
 
-def points_scene(points: Points, graph: Graph | None = None, *, name: str | None = None) -> Scene:
+def points_scene(
+    points: Points,
+    graph: Graph | None = None,
+    *,
+    name: str | None = None,
+    label_column: str | None = None,
+) -> Scene:
     """The scene of points, coloured by their radius.
 
     Args:
@@ -21,13 +27,16 @@ def points_scene(points: Points, graph: Graph | None = None, *, name: str | None
         graph: a graph to draw, with its edges, labels and columns. Each of its nodes has the point
             of the same id; points that are no nodes are left out.
         name: heading of the picture; what errors call the points if not given.
+        label_column: the column of the graph that names nodes; by default one is looked for.
     """
     rows = np.arange(len(points.z)) if graph is None else points.find(graph.ids)
     if graph is None:
         nothing = torch.empty((2, 0), dtype=torch.int64)
         graph = Graph(nothing, len(points.z), ids=points.ids)
     z = points.z[torch.from_numpy(rows)]
-    scene = scene_from_embeddings(graph, [z], [points.space], name=name or points.name)
+    scene = scene_from_embeddings(
+        graph, [z], [points.space], name=name or points.name, label_column=label_column
+    )
     # Without edges, degree and depth say nothing.
     others = scene.columns if graph.edge_index.shape[1] else {}
     radius = Numbers(z.norm(dim=1).numpy())
