@@ -7,7 +7,8 @@ PIP_FLAGS ?= -qq
 
 VENV := .venv
 BIN := $(VENV)/bin
-PIP_INSTALL := $(BIN)/python -m pip install $(PIP_FLAGS) -c constraints.txt
+# Python compiles what is imported, which is a small part of what is installed.
+PIP_INSTALL := $(BIN)/python -m pip install $(PIP_FLAGS) --no-compile -c constraints.txt
 
 # One stamp for each set of packages: a second call installs nothing.
 RUNTIME := $(VENV)/.stamp-runtime

@@ -61,7 +61,7 @@ GRAPHS = {
     "dense": nx.gnm_random_graph(16, 60, seed=1),
     "path": nx.path_graph(20),
     "directed": nx.gnm_random_graph(18, 60, seed=2, directed=True),
-    "hub": nx.Graph([*nx.star_graph(60).edges, (1, 61), (2, 62), (1, 2), (61, 62), (62, 63)]),
+    "hub": nx.Graph([*nx.star_graph(30).edges, (1, 31), (2, 32), (1, 2), (31, 32), (32, 33)]),
     "no edges": nx.empty_graph(4),
 }
 
