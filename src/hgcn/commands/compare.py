@@ -151,20 +151,16 @@ def _read(folder: Path) -> _Column:
 
     several = holds_seeds(folder) or seed_folders(folder)
     if files.exists(folder / ENVIRONMENT) or not several:
-        trained = load_run(folder)
-        config, metrics = trained.config, trained.metrics
-        return _Column(
-            str(folder), config.to_dict(), metrics, [metrics], 1, [config.seed_of_split]
-        )  # fmt: skip
-    runs, total = finished_seeds(folder)
-    metrics, splits = ([one.metrics for one in runs], [one.config.seed_of_split for one in runs])
-    if total == 1:
-        return _Column(str(folder), runs[0].config.to_dict(), metrics[0], metrics, 1, splits)
-    settings = runs[0].config.to_dict()
+        runs, total = [load_run(folder)], 1
+    else:
+        runs, total = finished_seeds(folder)
+    settings, metrics = runs[0].config.to_dict(), [one.metrics for one in runs]
     for name in ("seed", "split_seed"):
         values = [getattr(one.config, name) for one in runs]
         settings[name] = values[0] if len(set(values)) == 1 else f"{min(values)}..{max(values)}"
-    return _Column(str(folder), settings, summarise(metrics), metrics, total, splits)
+    shown = metrics[0] if total == 1 else summarise(metrics)
+    splits = [one.config.seed_of_split for one in runs]
+    return _Column(str(folder), settings, shown, metrics, total, splits)
 
 
 def _short(paths: Sequence[Path]) -> list[str]:
