@@ -84,6 +84,24 @@ def test_the_command_adds_the_deltas(folder, monkeypatch, capsys):
     assert "end in .html" in capsys.readouterr().err
 
 
+def test_other_models_stand_beside_a_run(folder, tmp_path, capsys):
+    of_node = load_run(folder / "node").config
+    flat = fit(
+        of_node.source, features=of_node.features, labels="side", task="node", model="gcn", dim=3,
+        epochs=2, eval_every=1, out=tmp_path / "flat",
+    )  # fmt: skip
+    out = tmp_path / "report.html"
+    words = ["report", str(folder / "node"), "-o", str(out), "--no-open", "--beside"]
+    assert main([*words, str(tmp_path / "flat")]) == 0
+    row = re.split(r"\bgcn\b", text_of(out.read_text()))[1].split()
+    assert row[0] == f"{100 * next(iter(flat.metrics['val'].values())):.2f}"
+    assert "compare --baselines" not in out.read_text()
+    before = out.read_bytes()
+    assert main([*words, str(folder / "link")]) == 2
+    assert "Expected runs on the same split" in capsys.readouterr().err
+    assert out.read_bytes() == before
+
+
 def test_the_report_is_the_same_each_time(folder, tmp_path):
     run = load_run(folder / "link")
     first, second = (run.report(tmp_path / f"{k}.html").read_bytes() for k in range(2))

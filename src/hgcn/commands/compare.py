@@ -97,6 +97,7 @@ def _show_seeds(columns: Sequence[_Column], names: Sequence[str]) -> None:
     from hgcn.commands._display import can_draw, dots, output, rows_table
     from hgcn.experiments.scores import gain_of
     from hgcn.names import PLAIN_SCORES, score_name
+    from hgcn.runs.comparable import same_split
 
     select = columns[0].metrics["select"]
     if any(select not in column.metrics["test"] for column in columns):
@@ -110,7 +111,8 @@ def _show_seeds(columns: Sequence[_Column], names: Sequence[str]) -> None:
         header.append(f"{low:.2f}{f'{high:.2f}':>{40 - len(f'{low:.2f}')}}")
     header.append(f"− {names[0]}, same splits")
     for number, (name, one) in enumerate(zip(names, scores, strict=True)):
-        gain = gain_of(one, scores[0]) if number and columns[0].like(columns[number]) else None
+        pairable = number and same_split(columns[0].settings, columns[number].settings)
+        gain = gain_of(one, scores[0]) if pairable else None
         told = "" if gain is None else f"{gain.mean:+.2f} ± {gain.error:.2f}"
         drawn = [dots([*one.values()], low, high)] if can_draw() else []
         rows.append([name, *drawn, told])
@@ -134,12 +136,6 @@ class _Column:
         """A test score of each run, by its split; of several runs on one split, the last."""
         pairs = zip(self.splits, self.runs, strict=True)
         return {split: unit * one["test"][name] for split, one in pairs}
-
-    def like(self, other: _Column) -> bool:
-        """Whether a run here and one there on the same split have the same test part."""
-        names = ("source", "task", "labels", "hold_out", "protocol", "split", "val_share",
-                 "test_share")  # fmt: skip
-        return all(self.settings.get(name) == other.settings.get(name) for name in names)
 
 
 def _read(folder: Path) -> _Column:

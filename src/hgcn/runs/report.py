@@ -18,6 +18,7 @@ from hgcn.inference.trained import embeddings
 from hgcn.names import PLAIN_SCORES, score_name, untrained_name
 from hgcn.reports.charts import Axis, Series, chart, histogram
 from hgcn.reports.page import Panel, Section, table, write_report
+from hgcn.runs.comparable import same_split
 from hgcn.runs.layout import REPORT
 from hgcn.runs.pictures import MOST_NODES_AT_ONCE
 from hgcn.runs.run import Run
@@ -29,20 +30,24 @@ from hgcn.training.problem import Problem
 ENVIRONMENT = ("hgcn", "python", "machine", "threads", "ranks", "data_sha256")
 
 
-def report(run: Run, path: str | Path | None = None, *, delta: bool = True) -> Path:
+def report(
+    run: Run, path: str | Path | None = None, *, beside: Sequence[Run] = (), delta: bool = True
+) -> Path:
     """Write the report of a run.
 
     Args:
         run: a trained run.
         path: file to write; by default ``report.html`` in the run folder.
+        beside: other runs on the same split, such as Euclidean models; their scores are shown too.
         delta: whether to measure how tree-like the graph is, which may take a minute.
     """
+    _check_beside(run, beside)
     if path is None and run.path is None:
         raise ConfigError("Expected `path`, a file for the report: this run has no folder.")
     # A run that was just trained has its task still, with the outputs that were scored.
     task = run._kept.get("task") or Problem(run.graph, run.config).task(run.predictor)
     sections = [
-        Section("Scores", list(_scores(run))),
+        Section("Scores", list(_scores(run, beside))),
         Section("Training", list(_training(run))),
         Section("Predictions on the test part", list(_predictions(run, task))),
         Section("Embedding and graph", list(_embedding(run, delta=delta))),
@@ -65,11 +70,27 @@ def write_run_report(path: str | Path, run: Run) -> Path | None:
     return report(run, path, delta=False)
 
 
-def _scores(run: Run) -> Iterator[Panel]:
+def _check_beside(run: Run, beside: Sequence[Run]) -> None:
+    """Refuse runs whose scores say nothing beside those of a run."""
+    own = run.config
+    for other in beside:
+        same = same_split(own.to_dict(), other.config.to_dict())
+        if not same or own.seed_of_split != other.config.seed_of_split:
+            raise ConfigError(
+                f"Expected runs on the same split as {run.path or 'the run'}, got "
+                f"{other.path or 'another'}: data, task, split and its seed must agree."
+            )
+
+
+def _scores(run: Run, beside: Sequence[Run]) -> Iterator[Panel]:
     metrics = run.metrics
     names = list(metrics["val"])
     rows = [
-        ["this run", *_score_cells(metrics, names, "val"), *_score_cells(metrics, names, "test")]
+        [label, *_score_cells(one, names, "val"), *_score_cells(one, names, "test")]
+        for label, one in [
+            (f"this run, {metrics['model']}", metrics),
+            *((str(other.metrics["model"]), other.metrics) for other in beside),
+        ]
     ]
     for name in metrics.get("untrained", {}).get("val") or {}:
         cells = [
@@ -82,12 +103,13 @@ def _scores(run: Run) -> Iterator[Panel]:
         "",
         *(f"{score_name(name)}, {part}" for part in ("validation", "test") for name in names),
     ]
-    source = metrics["source"]
-    yield Panel(
-        "Scores, and what needs no training", table(heads, rows), wide=True,
-        note=f"{score_name(metrics['select'])} on validation picked the epoch. Euclidean networks "
-        f"on the same split: hgcn compare --baselines {source}",
-    )  # fmt: skip
+    note = f"{score_name(metrics['select'])} on validation picked the epoch."
+    if not beside:
+        note += (
+            f" Euclidean networks on the same split: hgcn compare --baselines {metrics['source']}, "
+            "then hgcn report RUN --beside OTHER ..."
+        )
+    yield Panel("Scores, and what needs no training", table(heads, rows), note, wide=True)
 
 
 def _score_cells(metrics: Mapping[str, Any], names: Sequence[str], part: str) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -354,11 +354,16 @@ class Run(Trained):
         names = labels_of(graph, label_column) or [str(one) for one in graph.ids.tolist()]
         return explain(self, graph, hierarchy.numbers_of(graph, nodes).tolist(), names)
 
-    def report(self, path: str | Path | None = None) -> Path:
-        """Write charts and tables about the run as a page, by default into the run folder."""
+    def report(self, path: str | Path | None = None, *, beside: Sequence[Run] = ()) -> Path:
+        """Write charts and tables about the run as a page, by default into the run folder.
+
+        Args:
+            path: file to write.
+            beside: other runs on the same split, whose scores are shown too.
+        """
         from hgcn.runs.report import report
 
-        return report(self, path)
+        return report(self, path, beside=beside)
 
     def plot_disk(self, ax: Axes | None = None, color: Any = "label", **options: Any) -> Axes:
         """Draw the embeddings with matplotlib; options as :func:`hgcn.figures.plot_disk` has."""
