@@ -1,11 +1,14 @@
 import math
 
+import numpy as np
 import pytest
 import torch
 
 from hgcn import geometry
+from hgcn.data.graph import Graph
 from hgcn.errors import GeometryError
 from hgcn.nn.spaces import principal_plane, space_of
+from hgcn.scenes.build import scene_from_embeddings
 from hgcn.scenes.projection import align, project, projection_loss
 
 
@@ -106,3 +109,23 @@ def test_layers_are_turned_and_mirrored_alike():
 def test_no_points_no_picture(points):
     with pytest.raises(GeometryError, match="Expected points"):
         project(points, c=1.0)
+
+
+def test_a_hierarchy_is_drawn_from_its_tree():
+    """Points that say nothing but the depth: then the picture has the order of the tree."""
+    parents = [(i - 1) // 3 for i in range(1, 121)]
+    edges = torch.tensor([[*range(1, 121)], parents])
+    depth = torch.zeros(121)
+    for child, parent in edges.T.tolist():
+        depth[child] = depth[parent] + 1
+    graph = Graph(edges, 121, directed=True)
+    points = 3 * depth[:, None] * torch.nn.functional.normalize(torch.randn(121, 30))
+    plane = scene_from_embeddings(graph, [points], [1.0], hierarchy=edges).layers[-1].points
+    # A third of the angle belongs to each child of the root.
+    angle = np.arctan2(plane[1:, 1], plane[1:, 0])
+    top = np.arange(1, 121)
+    while (top > 3).any():
+        top = np.where(top > 3, (top - 1) // 3, top)
+    centres = np.array([np.angle(np.exp(1j * angle[top == k]).mean()) for k in (1, 2, 3)])
+    away = np.abs(np.angle(np.exp(1j * (angle - centres[top - 1]))))
+    assert (away < np.pi / 3 + 0.3).mean() > 0.95

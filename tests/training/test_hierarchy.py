@@ -18,6 +18,7 @@ from hgcn.nn.is_a import APERTURE, ConeScore, DistanceScore, cone_angles
 from hgcn.nn.spaces import Euclidean, Hyperbolic
 from hgcn.runs.fit import fit
 from hgcn.runs.folder import load_run
+from hgcn.runs.pictures import scene_from_run
 
 FREE = {"task": "hierarchy", "model": "free", "dim": 4, "epochs": 60, "eval_every": 20}
 
@@ -214,12 +215,24 @@ def test_new_nodes_are_placed_by_their_features(model):
         assert set(placed["ancestor"][2 * row : 2 * row + 2].to_list()) == {0, 1 + row}
 
 
+def test_features_are_read_by_an_encoder():
+    graph = dag().replace(x=torch.randn(dag().num_nodes, 3))
+    quick = {"task": "hierarchy", "dim": 2, "epochs": 1, "hold_out": "edges"}
+    assert fit(graph, **quick).config.model == "hgcn"
+    assert fit(dag(), **quick, model="hgcn").config.model == "hgcn"
+
+
 def test_commands(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     pairs = [f"n{i},n{j}" for i, j in dag().edge_index.T.tolist()]
     (tmp_path / "edges.csv").write_text("\n".join(["source,target", *pairs]))
-    words = ["train", "edges.csv", "--task", "hierarchy", "--model", "free", "--dim", "3"]
+    words = ["train", "edges.csv", "--task", "hierarchy", "--dim", "3"]
     assert main([*words, "--epochs", "5", "--hold-out", "edges", "--out", "run", "--quiet"]) == 0
+    run = load_run("run")
+    assert run.config.model == "free"  # there are no features
+    facts = dict(scene_from_run(run).metrics)
+    assert facts["test mean rank"] == f"{run.metrics['test']['mean_rank']:.1f}"
+    assert facts["test MAP"] == f"{100 * run.metrics['test']['map']:.1f}"
     assert main(["ancestors", "run", "n5", "-k", "2"]) == 0
     assert "id,ancestor,rank,probability\nn5," in capsys.readouterr().out
     assert main(["roots", "run", "-k", "3", "-o", "top.csv"]) == 0

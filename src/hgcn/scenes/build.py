@@ -11,6 +11,7 @@ from torch import Tensor
 
 from hgcn.data import pairs as node_pairs
 from hgcn.data.graph import Graph
+from hgcn.data.tree_layout import tree_layout
 from hgcn.errors import DataError
 from hgcn.nn.spaces import Space, space_of
 from hgcn.scenes.columns import columns_of, labels_of
@@ -39,6 +40,7 @@ def scene_from_embeddings(  # noqa: PLR0913
     missing: tuple[Tensor, Tensor] | None = None,
     metrics: Mapping[str, object] | None = None,
     label_column: str | None = None,
+    hierarchy: Tensor | None = None,
     say: Callable[[str], Any] = lambda step: None,
 ) -> Scene:
     """The scene of embeddings: projects each layer and collects facts about nodes.
@@ -59,6 +61,8 @@ def scene_from_embeddings(  # noqa: PLR0913
         missing: missing links: pairs ``[2, m]`` and their probabilities ``[m]``.
         metrics: rows of the small table beside the picture.
         label_column: the column of the data that names nodes; by default one is looked for.
+        hierarchy: edges from child to parent; the drawing of the last layer starts from their tree,
+            where each subtree has a share of the angle by its size.
         say: called with what is done next.
     """
     if len(embeddings) != len(curvatures) or not embeddings:
@@ -78,7 +82,9 @@ def scene_from_embeddings(  # noqa: PLR0913
     measured = _nodes_to_measure(graph.num_nodes, len(spaces))
     for points, space, nodes in zip(embeddings, spaces, measured, strict=True):
         say(f"drawing layer {len(planes) + 1} of {len(spaces)} in two dimensions")
-        planes.append(project_to_plane(points, space, edges=pairs, nodes=nodes))
+        last = len(planes) + 1 == len(spaces)
+        tree = tree_layout(hierarchy, graph.num_nodes) if last and hierarchy is not None else None
+        planes.append(project_to_plane(points, space, edges=pairs, nodes=nodes, towards=tree))
     # The last layer is what the model was trained for: it is drawn upright, the others follow.
     aligned = align([plane.points for plane in planes][::-1])[::-1]
     shares = attention or [None] * len(embeddings)

@@ -16,7 +16,7 @@ from hgcn.inference.attention import attention_layers
 from hgcn.inference.missing_links import top_links
 from hgcn.inference.predict import class_probabilities
 from hgcn.inference.trained import Trained, embedding_layers
-from hgcn.names import score_name
+from hgcn.names import PLAIN_SCORES, score_name
 from hgcn.scenes.build import scene_from_embeddings
 from hgcn.scenes.scene import Layer, Scene
 from hgcn.training.problem import task_of
@@ -78,6 +78,7 @@ def network_scene(
         missing=links,
         metrics=_facts(trained, scores or {}),
         label_column=label_column,
+        hierarchy=shown.edge_index if trained.config.task == "hierarchy" else None,
         say=say,
     )
     return replace(scene, layers=_titled(scene.layers, first), note=note)
@@ -130,7 +131,10 @@ def title(trained: Trained, graph: Graph) -> str:
 def _facts(trained: Trained, scores: Mapping[str, float]) -> dict[str, str]:
     """The rows of the small table beside the picture."""
     config = trained.config
-    shown = {f"test {score_name(name)}": f"{100 * value:.1f}" for name, value in scores.items()}
+    shown = {
+        f"test {score_name(name)}": f"{value if name in PLAIN_SCORES else 100 * value:.1f}"
+        for name, value in scores.items()
+    }
     return {
         "model": config.model, "task": str(config.task), **shown, "dimensions": str(config.dim)
     }  # fmt: skip

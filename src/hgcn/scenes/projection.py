@@ -1,9 +1,10 @@
 """Embeddings of many dimensions drawn in two, with distances kept as well as a plane allows.
 
 Two dimensions are shown as they are. More are projected in two steps: principal components of the
-normal coordinates, with each node's radius kept, and then *stress minimisation*: pairs of nodes
-are moved along their geodesic until drawn and true distances agree. How much was lost is measured
-and shown, as no plane picture of many dimensions is free of it.
+normal coordinates, or for a hierarchy the drawing of its tree, with each node's radius kept; and
+then *stress minimisation*: pairs of nodes are moved along their geodesic until drawn and true
+distances agree. How much was lost is measured and shown, as no plane picture of many dimensions is
+free of it.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from hgcn.errors import GeometryError
 from hgcn.geometry.normal import saturate
@@ -115,11 +116,18 @@ def project_to_plane(
     edges: Tensor | None = None,
     seed: int = 0,
     nodes: int = MEASURED_NODES,
+    towards: Tensor | None = None,
 ) -> Projection:
     """Points of any space in two dimensions.
 
-    ``nodes`` says of how many nodes the nearest are compared; the other arguments are those of
-    :func:`project`.
+    Args:
+        points: normal coordinates, shape ``[n, d]``.
+        space: what they lie in.
+        edges: pairs of nodes ``[2, m]`` whose distance matters most to the eye.
+        seed: seed of the sampled pairs.
+        nodes: of how many nodes the nearest are compared.
+        towards: where each node is seen from the origin at the start, ``[n, 2]``, of any length;
+            by default as principal components have it.
     """
     if points.dim() != 2 or not len(points) or not bool(points.isfinite().all()):
         raise GeometryError(
@@ -129,9 +137,11 @@ def project_to_plane(
     points = points.detach().to("cpu", torch.float64)
     n, d = points.shape
     if d <= 2:
-        points = torch.nn.functional.pad(points, (0, 2 - d))
+        points = nn.functional.pad(points, (0, 2 - d))
         return Projection(points, space.plane(points)[1], None)
     flat, c = space.plane(points)
+    if towards is not None:
+        flat = nn.functional.normalize(towards.double()) * flat.norm(dim=1, keepdim=True)
     # Up to two nodes, any picture with the right radii and angle is exact.
     if n > 2:
         flat = _minimise_stress(flat, c, points, space, edges, seed)

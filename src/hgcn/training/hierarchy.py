@@ -17,6 +17,7 @@ from hgcn.data.graph import Graph
 from hgcn.data.neighbours import neighbours
 from hgcn.data.pairs import find, keys
 from hgcn.data.splits.hierarchy import HierarchySplit, split_hierarchy
+from hgcn.data.tree_layout import tree_layout
 from hgcn.errors import GraphError
 from hgcn.inference.calibration import Calibration
 from hgcn.inference.feature_map import FeatureMap, replace_last_columns
@@ -33,7 +34,6 @@ from hgcn.nn.spaces import Hyperbolic
 from hgcn.training.is_a_baselines import popularity, text_votes
 from hgcn.training.metrics import Score, best_threshold, f1_from
 from hgcn.training.task import Input, Task
-from hgcn.training.tree_layout import tree_layout
 
 if TYPE_CHECKING:
     import polars as pl
@@ -91,6 +91,11 @@ class HierarchyTask(Task):
     def default_score(cls, graph: Graph) -> str:
         """Mean average precision."""
         return "map"
+
+    @classmethod
+    def usual_model(cls, graph: Graph, config: Config) -> str:
+        """Free points where there are no features: degrees say little of what is above a node."""
+        return config.model if graph.x is not None else "free"
 
     @classmethod
     def defaults(cls, graph: Graph, config: Config) -> Mapping[str, Any]:

@@ -132,6 +132,11 @@ class Task(ABC):
         """The score that picks the best epoch, unless another one is asked for."""
 
     @classmethod
+    def usual_model(cls, graph: Graph, config: Config) -> str:
+        """The model to train where none was asked for."""
+        return config.model
+
+    @classmethod
     def defaults(cls, graph: Graph, config: Config) -> Mapping[str, Any]:
         """Values of settings that were left open, by what the graph has; by default none."""
         return {}

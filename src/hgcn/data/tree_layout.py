@@ -1,4 +1,4 @@
-"""A drawing of a hierarchy in the plane, from which training in two dimensions starts."""
+"""A drawing of a hierarchy in the plane: training in two dimensions and pictures start from it."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def tree_layout(edges: Tensor, num_nodes: int) -> Tensor:
     for node in reversed(order):
         if parent[node] >= 0:
             leaves[parent[node]] += leaves[node]
-    start, total = np.zeros(num_nodes), leaves[parent < 0].sum()
+    start, total = np.zeros(num_nodes), max(1.0, leaves[parent < 0].sum())
     at = 0.0
     for node in order:
         if parent[node] < 0:
