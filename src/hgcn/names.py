@@ -115,6 +115,9 @@ SCORES = {
 PLAIN_SCORES = ("mean_rank",)
 """Scores that are no shares, and are not shown in per cent."""
 
+VAL_LOSS = "val_loss"
+"""The column of a history with the loss of the validation part."""
+
 SELECTORS = "roc_auc, ap (links); accuracy, f1, f1_macro (nodes); map (hierarchy)"
 """Scores that can pick the best epoch, for help; which of them a task has, the task says."""
 

@@ -237,7 +237,9 @@ def test_training_figure_shows_the_history(run: Run, tmp_path: Path) -> None:
     loss, score, c = figure.axes
     epochs = [row["epoch"] for row in run.history]
     np.testing.assert_array_equal(loss.get_lines()[0].get_xdata(), epochs)
-    np.testing.assert_allclose(loss.get_lines()[0].get_ydata(), [r["loss"] for r in run.history])
+    for curve, name in zip(loss.get_lines(), ("loss", "val_loss"), strict=False):
+        np.testing.assert_allclose(curve.get_ydata(), [r[name] for r in run.history])
+    assert [text.get_text() for text in loss.get_legend().get_texts()] == ["training", "validation"]
     select = run.metrics["select"]
     np.testing.assert_allclose(
         score.get_lines()[0].get_ydata(), [100 * r[select] for r in run.history]

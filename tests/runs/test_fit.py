@@ -53,8 +53,11 @@ class Rigged(LinkTask):
         loss = 10 + self.weight.sum()
         return loss * self.losses[epoch - 1] if self.losses else loss
 
-    def outputs(self, part):
-        raise AssertionError("training asks for scores alone")
+    def part_loss(self, *outputs):
+        return None
+
+    def validate(self):
+        return self.score("val"), self.part_loss()
 
     def score(self, part):
         self.seen.append(self.weight.detach().clone())
@@ -82,21 +85,30 @@ def test_ties_are_broken_by_the_loss_if_asked(by_loss, best):
     task = Rigged([0.1, 0.9, 0.9, 0.9, 0.3, 0.9], epochs=6)
     task.config = task.config.replace(ties_by_loss=by_loss)
     ties = iter([0.1, 0.5, 0.6, 0.4, 0.1, 0.4])
-    task.tie_loss = lambda part: next(ties)
+    task.part_loss = lambda *outputs: next(ties)
     state = train(task)
+    assert [row["val_loss"] for row in state.history] == [0.1, 0.5, 0.6, 0.4, 0.1, 0.4]
     assert (state.best.epoch, state.best.score) == (best, 0.9)
     assert torch.equal(task.weight, task.seen[best - 1])
 
 
-def test_the_loss_of_ties_is_the_cross_entropy_of_validation():
+@pytest.mark.parametrize("kind", ["node", "link"])
+def test_the_loss_of_validation_is_the_cross_entropy(kind):
     graph = tree()
-    problem = Problem(graph, choose(graph, Config(task="node", dim=3, ties_by_loss=True)))
+    problem = Problem(graph, choose(graph, Config(task=kind, dim=3, ties_by_loss=True)))
     task = problem.task(problem.predictor().eval())
-    logits, y = task.outputs("val")
-    expected = -logits.log_softmax(-1)[torch.arange(len(y)), y].mean()
-    assert task.tie_loss("val") == pytest.approx(float(expected), rel=1e-6)
-    with pytest.raises(ConfigError, match="nodes only"):
-        choose(graph, Config(task="link", ties_by_loss=True))
+    first, second = task.outputs("val")
+    if kind == "node":
+        expected = -first.log_softmax(-1)[torch.arange(len(second)), second].mean()
+    else:
+        expected = -(first.sigmoid().log().mean() + (-second).sigmoid().log().mean())
+    assert task.validate()[1] == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_what_has_no_loss_cannot_break_ties_by_it():
+    graph = tree().replace(directed=True)
+    with pytest.raises(ConfigError, match="whose parts have a loss"):
+        choose(graph, Config(task="hierarchy", ties_by_loss=True))
 
 
 def test_training_stops_when_patience_ends():

@@ -40,7 +40,7 @@ def text_of(page: str) -> str:
 
 def test_training_leaves_a_report(folder):
     link = (folder / "link" / "report.html").read_text()
-    for title in ("ROC curve", "Precision and recall", "Reliability", "Distances", "Training loss"):
+    for title in ("ROC curve", "Precision and recall", "Reliability", "Distances", "Loss"):
         assert title in link
     assert "Adamic-Adar" in link
     node = (folder / "node" / "report.html").read_text()

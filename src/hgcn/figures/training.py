@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from hgcn.errors import RunError
-from hgcn.names import score_name
+from hgcn.names import VAL_LOSS, score_name
 from hgcn.plots.style import BLUE, GREEN, LINE, PALETTE, SOFT, new_figure, style
 
 if TYPE_CHECKING:
@@ -27,15 +27,21 @@ def training_figure(run: Run) -> Figure:
     if not run.history:
         raise RunError("Expected a run with a history of its training, got none.")
     select = run.metrics["select"]
-    curvatures = [name for name in run.history[0] if name not in ("epoch", "loss", select)]
+    curvatures = [
+        name for name in run.history[0] if name not in ("epoch", "loss", VAL_LOSS, select)
+    ]
     epochs = [row["epoch"] for row in run.history]
     best = run.metrics["best_epoch"]
     with style():
         rows = 3 if curvatures else 2
         figure = new_figure(5.6, 1.75 * rows + 0.2)
         panels = figure.subplots(rows, 1, sharex=True)
-        panels[0].plot(epochs, [row["loss"] for row in run.history], color=BLUE)
-        panels[0].set_title("training loss")
+        panels[0].plot(epochs, [row["loss"] for row in run.history], color=BLUE, label="training")
+        panels[0].set_title("loss")
+        if VAL_LOSS in run.history[0]:
+            values = [row[VAL_LOSS] for row in run.history]
+            panels[0].plot(epochs, values, color=GREEN, label="validation")
+            panels[0].legend(loc="upper left", bbox_to_anchor=(1, 1), borderaxespad=0)
         scores = [100 * row[select] for row in run.history]
         panels[1].plot(epochs, scores, color=GREEN)
         panels[1].set_title(f"validation {score_name(select)}, per cent")

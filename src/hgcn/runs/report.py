@@ -15,7 +15,7 @@ import torch
 
 from hgcn.errors import ConfigError
 from hgcn.inference.trained import embeddings
-from hgcn.names import PLAIN_SCORES, score_name, untrained_name
+from hgcn.names import PLAIN_SCORES, VAL_LOSS, score_name, untrained_name
 from hgcn.reports.charts import Axis, Series, chart, histogram
 from hgcn.reports.page import Panel, Section, table, write_report
 from hgcn.runs.comparable import same_split
@@ -127,16 +127,19 @@ def _training(run: Run) -> Iterator[Panel]:
     select, best = run.metrics["select"], run.metrics["best_epoch"]
     epochs = [row["epoch"] for row in run.history]
 
-    def curve(name: str, label: str, unit: float = 1.0) -> str:
-        values = [unit * row[name] for row in run.history]
-        return chart([Series("", epochs, values)], Axis("epoch"), Axis(label), mark=best)
-
-    yield Panel(
-        "Training loss", curve("loss", "training loss"), "The dashed line is the epoch kept."
-    )
+    shown = [("loss", "training"), (VAL_LOSS, "validation")]
+    losses = [
+        Series(label, epochs, [row[name] for row in run.history])
+        for name, label in shown
+        if name in run.history[0]
+    ]
+    yield Panel("Loss", chart(losses, Axis("epoch"), Axis("loss"), mark=best),
+                "The dashed line is the epoch kept.")  # fmt: skip
     unit = 1 if select in PLAIN_SCORES else 100
-    yield Panel(f"Validation {score_name(select)}", curve(select, score_name(select), unit))
-    spaces = [name for name in run.history[0] if name not in ("epoch", "loss", select)]
+    scores = [Series("", epochs, [unit * row[select] for row in run.history])]
+    yield Panel(f"Validation {score_name(select)}",
+                chart(scores, Axis("epoch"), Axis(score_name(select)), mark=best))  # fmt: skip
+    spaces = [name for name in run.history[0] if name not in ("epoch", "loss", VAL_LOSS, select)]
     if spaces:
         series = [
             Series("output" if k + 1 == len(spaces) else f"layer {k + 1}", epochs,

@@ -242,6 +242,12 @@ class LinkTask(Task):
         logits = self.predictor.links(z, pairs.to(self.device), self._part_facts[part])
         return logits[: positives.shape[1]], logits[positives.shape[1] :]
 
+    def part_loss(self, first: Tensor, second: Tensor) -> float | None:
+        """Mean cross-entropy of the edges, plus that of the other pairs."""
+        if not len(first) or not len(second):
+            return None
+        return float(functional.softplus(-first).mean() + functional.softplus(second).mean())
+
     @torch.no_grad()
     def logits(self, part: str, pairs: Tensor) -> Tensor:
         """Logits of pairs of nodes, numbered as in the part, on the edges that it shows."""

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from hgcn.config import Config
 from hgcn.errors import ConfigError, DivergenceError, RunError
 from hgcn.models.predictor import Predictor
+from hgcn.names import VAL_LOSS
 from hgcn.ranks import current
 from hgcn.sampling import seed_of
 from hgcn.training.gradients import add_up
@@ -299,14 +300,17 @@ def _validate(task: Task, state: State, epoch: int, loss: float) -> tuple[float,
     config, predictor = task.config, task.predictor
     predictor.eval()
     with state.average.in_place():
-        own = task.score("val"), task.tie_loss("val") if config.ties_by_loss else math.inf
-        score, tie = current().on_first(lambda: own)
+        own = task.validate()
+        score, part_loss = current().on_first(lambda: own)
+        tie = part_loss if config.ties_by_loss and part_loss is not None else math.inf
         if not math.isfinite(score):
             raise DivergenceError(f"The validation score is {score} in epoch {epoch}.")
         if state.best.is_beaten(score, tie):
             state.best, state.best_weights = Best(score, epoch, tie), _copy(predictor)
         curvatures = predictor.curvature_values()
     row = {"epoch": epoch, "loss": loss, task.select: score}
+    if part_loss is not None:
+        row[VAL_LOSS] = part_loss
     state.history.append(row | {f"c{i}": c for i, c in enumerate(curvatures)})
     return score, curvatures
 

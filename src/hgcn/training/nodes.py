@@ -279,9 +279,9 @@ class NodeTask(Task):
         given = self.predictor.classes(z).to(self.home), seen.edge_index, seen.edge_weight, known
         return smoothed(*given, share=self.config.smooth).to(self.device)[nodes], chosen.classes
 
-    def tie_loss(self, part: str) -> float:
+    def part_loss(self, first: Tensor, second: Tensor) -> float | None:
         """The mean cross-entropy."""
-        return float(functional.cross_entropy(*self.outputs(part)))
+        return float(functional.cross_entropy(first, second)) if len(second) else None
 
     @classmethod
     def constants(cls, first: Tensor, second: Tensor) -> Iterator[tuple[Tensor, Tensor]]:

@@ -245,9 +245,14 @@ class Task(ABC):
         """The score that picks the best epoch; higher is better."""
         return finite_score(self.scores[self.select], *self.outputs(part))
 
-    def tie_loss(self, part: str) -> float:
-        """What tells epochs of the same score apart (``ties_by_loss``); lower is better."""
-        raise ConfigError(f"Expected `ties_by_loss` with nodes only, got {self.config.task!r}.")
+    def part_loss(self, first: Tensor, second: Tensor) -> float | None:
+        """The loss of a part, given its outputs; None in a task that has no such loss."""
+        return None
+
+    def validate(self) -> tuple[float, float | None]:
+        """The score of the validation part that picks the best epoch, and its loss."""
+        outputs = self.outputs("val")
+        return finite_score(self.scores[self.select], *outputs), self.part_loss(*outputs)
 
     # ------------------------------------------------------------------ a trained network
 
