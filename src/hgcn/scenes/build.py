@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -24,6 +25,7 @@ from hgcn.scenes.projection import (
     project_to_plane,
 )
 from hgcn.scenes.scene import Layer, Measured, MissingLinks, Scene
+from hgcn.text import count
 
 NEAREST_NODES = 20_000
 """The nearest nodes of so many nodes are found, over all layers: it takes a few seconds."""
@@ -78,13 +80,16 @@ def scene_from_embeddings(  # noqa: PLR0913
     titles = ["Input", *(f"Layer {k}" for k in range(1, len(embeddings)))]
     pairs = graph.pairs()
     spaces = [c if isinstance(c, Space) else space_of(c) for c in curvatures]
-    planes: list[Projection] = []
     measured = _nodes_to_measure(graph.num_nodes, len(spaces))
-    for points, space, nodes in zip(embeddings, spaces, measured, strict=True):
-        say(f"drawing layer {len(planes) + 1} of {len(spaces)} in two dimensions")
-        last = len(planes) + 1 == len(spaces)
-        tree = tree_layout(hierarchy, graph.num_nodes) if last and hierarchy is not None else None
-        planes.append(project_to_plane(points, space, edges=pairs, nodes=nodes, towards=tree))
+    tree = None if hierarchy is None else tree_layout(hierarchy, graph.num_nodes)
+    starts = [None] * (len(spaces) - 1) + [tree]
+
+    def draw(points: Tensor, space: Space, nodes: int, towards: Tensor | None) -> Projection:
+        return project_to_plane(points, space, edges=pairs, nodes=nodes, towards=towards)
+
+    say(f"drawing {count(len(spaces), 'layer')} in two dimensions")
+    with ThreadPoolExecutor(min(len(spaces), torch.get_num_threads())) as pool:
+        planes = list(pool.map(draw, embeddings, spaces, measured, starts))
     # The last layer is what the model was trained for: it is drawn upright, the others follow.
     aligned = align([plane.points for plane in planes][::-1])[::-1]
     shares = attention or [None] * len(embeddings)

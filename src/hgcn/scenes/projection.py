@@ -22,8 +22,8 @@ from hgcn.nearest.search import Nearest
 from hgcn.nn.spaces import Space, space_of
 
 _SWEEPS = 15
-_PARTNERS = 3, 10  # fewest and most that a node is compared with in a sweep of a large graph
-_PAIRS = 120_000  # of nodes in a sweep of a large graph, about
+_PARTNERS = 2, 10  # fewest and most that a node is compared with in a sweep of a large graph
+_PAIRS = 80_000  # of nodes in a sweep of a large graph, about
 _LEAST_PAIRS = 60_000
 _SAMPLED_PAIRS = 50_000
 NEAREST = 10

@@ -40,7 +40,7 @@ def difference(bx: float, by: float, x: float, y: float, flat: bool) -> tuple[fl
     return k * (along * bx - across * by), k * (along * by + across * bx)
 
 
-@compiled(error_model="numpy")
+@compiled(error_model="numpy", nogil=True)
 def sweep(
     drawn: np.ndarray, pairs: np.ndarray, distance: np.ndarray, rate: float, flat: bool
 ) -> None:
