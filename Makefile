@@ -20,7 +20,7 @@ LOWEST := .venv-lowest
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-lowest faults lint style audit format docs bench dist clean
+.PHONY: help demo test test-lowest faults lint style audit format docs dist runs bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,6 +68,9 @@ dist: $(DIST) ## build and check the wheel and the source archive
 	@rm -rf dist
 	@$(BIN)/python -m build --outdir dist . >/dev/null
 	@$(BIN)/python -m twine check --strict dist/*
+
+runs: $(RUNTIME) ## train the runs of a release and pack them, dist/runs (an hour)
+	@$(BIN)/python .ci/release_runs.py
 
 bench: $(BENCH) ## measure accuracy and speed against other packages
 	@$(BIN)/python benchmarks/geometry_accuracy.py

@@ -1,7 +1,10 @@
 """What a project shows to strangers is there, and says what is so."""
 
+import importlib.util
 import re
 from pathlib import Path
+
+import pytest
 
 import hgcn
 
@@ -37,3 +40,24 @@ def test_pages_of_the_project_name_one_another() -> None:
         assert (ROOT / name).is_file()
         assert name == "CHANGELOG.md" or f"]({name})" in readme
     assert "CODE_OF_CONDUCT.md" in (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+
+
+def test_runs_of_a_release_are_packed_with_all_that_they_show(tmp_path, monkeypatch, capsys):
+    """The small one here in place of the three that take an hour."""
+    path = ROOT / ".ci" / "release_runs.py"
+    spec = importlib.util.spec_from_file_location("release_runs", path)
+    release_runs = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(release_runs)
+    assert set(release_runs.RUNS) == {"airport", "wordnet_noun", "debian"}
+    monkeypatch.setattr(release_runs, "RUNS", {"disease": {"task": "node", "epochs": 2, "dim": 2}})
+    release_runs.main(["--out", str(tmp_path)])
+    name, checksum = capsys.readouterr().out.strip().split("#sha256=")
+    monkeypatch.setenv("HGCN_CACHE", str(tmp_path / "cache"))
+    run = hgcn.load_run(tmp_path / name)
+    assert run.metrics["epochs"] == 2
+    assert run.path is not None
+    for shown in ("README.md", "disk.html", "report.html"):
+        assert (run.path / shown).is_file()
+    assert checksum in (tmp_path / f"{name}.sha256").read_text()
+    with pytest.raises(SystemExit):
+        release_runs.main(["mars"])

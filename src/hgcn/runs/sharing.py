@@ -14,12 +14,12 @@ from hgcn.data.datasets.download import cache_folder, download, writable
 from hgcn.data.reading.bounds import check_growth
 from hgcn.errors import RunError
 from hgcn.locks import locked
-from hgcn.runs.layout import CARD, CONFIG, EMBEDDINGS, ENVIRONMENT, OPTIONAL, PAGE, SEALED
+from hgcn.runs.layout import CARD, CONFIG, EMBEDDINGS, ENVIRONMENT, OPTIONAL, PAGE, REPORT, SEALED
 
 if TYPE_CHECKING:
     from hgcn.runs.run import Run
 
-PACKED = (*SEALED, *OPTIONAL, EMBEDDINGS, PAGE, CARD, ENVIRONMENT)
+PACKED = (*SEALED, *OPTIONAL, EMBEDDINGS, PAGE, REPORT, CARD, ENVIRONMENT)
 """The files of a run that a zip file may hold."""
 ENDING = ".zip"
 ADDRESS = re.compile(r"(https?://[^#\s]+)(?:#sha256=([0-9a-f]{64}))?", re.IGNORECASE)
