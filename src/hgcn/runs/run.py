@@ -355,12 +355,7 @@ class Run(Trained):
         return explain(self, graph, hierarchy.numbers_of(graph, nodes).tolist(), names)
 
     def report(self, path: str | Path | None = None, *, beside: Sequence[Run] = ()) -> Path:
-        """Write charts and tables about the run as a page, by default into the run folder.
-
-        Args:
-            path: file to write.
-            beside: other runs on the same split, whose scores are shown too.
-        """
+        """Write a page about the run, and scores of others ``beside`` it on the same split."""
         from hgcn.runs.report import report
 
         return report(self, path, beside=beside)
