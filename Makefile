@@ -20,7 +20,7 @@ LOWEST := .venv-lowest
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-lowest faults lint style audit format docs dist runs bench clean
+.PHONY: help demo test test-lowest faults lint style audit format docs pictures dist runs bench clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -63,6 +63,9 @@ format: $(DEV) ## format the code and fix what can be fixed
 docs: $(DOCS) ## build the documentation as a site, docs/_build; a warning is an error
 	@$(BIN)/python -m sphinx -q -W --keep-going -E docs docs/_build
 	@echo "docs/_build/index.html"
+
+pictures: $(RUNTIME) ## make the pictures of README and documentation anew (some minutes, a browser)
+	@$(BIN)/python .ci/pictures.py
 
 dist: $(DIST) ## build and check the wheel and the source archive
 	@rm -rf dist

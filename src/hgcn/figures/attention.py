@@ -123,7 +123,7 @@ def attention_figure(runs: Sequence[Run], *, node: Any = None) -> Figure:
             above.set_title(TITLES.get(model, model), loc="center")
             said = f"node {names[centre]} hears {upward:.0%} from above, over two layers"
             above.text(
-                0.5, -0.02, said, transform=above.transAxes, ha="center", va="top", color=SOFT
+                0.5, -0.09, said, transform=above.transAxes, ha="center", va="top", color=SOFT
             )
             _spread(below, [upward_shares(run, level) for run in group], upward)
         panels[1, 0].set_ylabel("per cent of nodes")
