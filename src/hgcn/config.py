@@ -73,7 +73,7 @@ class Config:
     )
     hold_out: str | None = setting(
         None, "hierarchy: random pairs, edges and all that follows from them alone, or nothing "
-        "(pairs; edges with features)", group="task", choices=names.HOLD_OUTS,
+        "(pairs; edges if the model reads features)", group="task", choices=names.HOLD_OUTS,
     )  # fmt: skip
     protocol: str = setting(
         "clean", "how to split: clean, or as the paper's code did", group="task",
@@ -108,7 +108,7 @@ class Config:
     )
     feature_dropout: float | None = setting(
         None,
-        "share of the features zeroed in each step (0; 0.5 for words of links with --structure)",
+        "share of the features zeroed in each step (0; for words up to 0.8, by task and labels)",
         group="model",
         low=0,
         high=0.99,
@@ -163,12 +163,13 @@ class Config:
 
     epochs: int = setting(2000, "at most so many epochs", group="training", low=1)
     patience: int | None = setting(
-        None, "stop after so many epochs without a better validation score (100; for links with "
-        "--structure 200 where fewer than 200 edges are for validation)", group="training", low=1,
+        None, "stop after so many epochs without a better validation score (100; 200 where little "
+        "is for validation; 20 where an epoch is many mini-batches of links)", group="training",
+        low=1,
     )  # fmt: skip
     eval_every: int = setting(5, "epochs between validations", group="training", low=1)
     lr: float | None = setting(
-        None, "learning rate (links with --structure 0.02, else 0.01)", group="training", above=0
+        None, "learning rate (0.01 to 0.1, by task, model and features)", group="training", above=0
     )
     weight_decay: float | None = setting(
         None, "L2 penalty, not on curvatures (0; 5e-4 for words of nodes with few labels)",
@@ -192,7 +193,10 @@ class Config:
         "that ancestors are told from (1000)", group="training", above=0, high=1e6,
     )  # fmt: skip
     step_nodes: int | None = setting(
-        None, "hierarchy: nodes in each step (64 to 1024, by size)", group="training", low=1
+        None,
+        "hierarchy: nodes in each step (64 to 8192, by size and model)",
+        group="training",
+        low=1,
     )
     class_weights: bool | None = setting(
         None, "nodes: weight classes against their frequency; by default for words with few labels",

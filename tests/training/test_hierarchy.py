@@ -1,5 +1,7 @@
 """The task "hierarchy": closure, splits, loss, ranks, commands."""
 
+from pathlib import Path
+
 import mpmath
 import networkx as nx
 import numpy as np
@@ -220,6 +222,17 @@ def test_features_are_read_by_an_encoder():
     quick = {"task": "hierarchy", "dim": 2, "epochs": 1, "hold_out": "edges"}
     assert fit(graph, **quick).config.model == "hgcn"
     assert fit(dag(), **quick, model="hgcn").config.model == "hgcn"
+
+
+def test_seeds_and_searches_take_the_usual_model_too(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    pairs = [f"n{i},n{j}" for i, j in dag().edge_index.T.tolist()]
+    (tmp_path / "edges.csv").write_text("\n".join(["source,target", *pairs]))
+    words = ["edges.csv", "--task", "hierarchy", "--dim", "2", "--epochs", "2", "--quiet"]
+    assert main(["train", *words, "--seeds", "1", "--out", "seeds"]) == 0
+    assert load_run("seeds/seed-0").config.model == "free"
+    assert main(["search", *words, "--trials", "1", "--processes", "1", "--out", "found"]) == 0
+    assert Path("found/edges-hierarchy-free.toml").is_file()
 
 
 def test_commands(tmp_path, monkeypatch, capsys):

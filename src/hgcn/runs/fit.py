@@ -34,7 +34,7 @@ from hgcn.runs.run import Run
 from hgcn.settings import Settings
 from hgcn.training.loop import Progress, State, train
 from hgcn.training.presets import WHOLE, preset
-from hgcn.training.problem import Problem, check_device, choose, task_of
+from hgcn.training.problem import Problem, check_device, choose, with_usual_model
 from hgcn.training.source import load_graph, reading_options
 from hgcn.training.task import Task
 
@@ -94,8 +94,7 @@ def fit(
     named = isinstance(data, (str, Path))
     wanted, name = settle(str(data) if named else None, given)
     graph = load_graph(wanted, data, **in_memory)
-    if given.get("model") is None and wanted.task is not None:
-        wanted = wanted.replace(model=task_of(wanted).usual_model(graph, wanted))
+    wanted = with_usual_model(graph, wanted, given)
     record = None
     if isinstance(auto, Mapping):
         record = check_auto(dict(auto))

@@ -6,6 +6,7 @@ scores of the run, or with none if training came to no end. Each needs a package
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -114,7 +115,8 @@ class WandB(Logger):
         super().__init__(folder, config)
         wandb = require("wandb", "`--log wandb`")
         name = None if folder is None else folder.name
-        self._run = wandb.init(config=config.to_dict(), name=name)
+        project = os.environ.get("WANDB_PROJECT", "hgcn")
+        self._run = wandb.init(config=config.to_dict(), name=name, project=project)
 
     def tell(self, values: Mapping[str, float], epoch: int) -> None:
         """Add a point to each curve."""

@@ -26,7 +26,7 @@ from hgcn.runs.run import Run
 from hgcn.runs.workers import Job, work
 from hgcn.settings import Settings
 from hgcn.training.loop import Progress
-from hgcn.training.problem import choose
+from hgcn.training.problem import choose, with_usual_model
 from hgcn.training.source import load_graph
 
 SEEDS = "seeds.json"
@@ -106,6 +106,7 @@ def fit_seeds(
     if auto is not None:
         check_seconds(auto)
     graph = load_graph(wanted)
+    wanted = with_usual_model(graph, wanted, settings)
     choose(graph, wanted)
     state = Seeds(folder, list(range(wanted.seed, wanted.seed + seeds)))
     wanted.replace(seed=state.asked[-1])  # refused if no seed can be so large

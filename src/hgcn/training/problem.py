@@ -100,6 +100,13 @@ def check_device(config: Config) -> None:
         )
 
 
+def with_usual_model(graph: Graph, config: Config, given: Mapping[str, Any]) -> Config:
+    """The settings with the model that the task usually has, unless one was given."""
+    if config.task is None or given.get("model") is not None:
+        return config
+    return config.replace(model=task_of(config).usual_model(graph, config))
+
+
 def choose(graph: Graph, config: Config) -> Config:
     """The settings with those filled in that were left open, by what the graph has."""
     check_device(config)

@@ -17,7 +17,7 @@ from hgcn.errors import ConfigError, RunError
 from hgcn.ranks import refuse_several
 from hgcn.settings import Settings
 from hgcn.text import short_name
-from hgcn.training.problem import choose, task_of
+from hgcn.training.problem import choose, task_of, with_usual_model
 from hgcn.training.source import load_graph, reading_options
 from hgcn.tuning.space import SearchSpace, make_space
 from hgcn.tuning.study import Plan, count_finished, interrupted, places, understood, values_of
@@ -122,6 +122,7 @@ def _plan(
     named = isinstance(data, str | Path)
     config = Config(**{**given, "source": str(data) if named else None})
     graph = load_graph(config, data, **in_memory)
+    config = with_usual_model(graph, config, given)
     settled = choose(graph, config)
     config = config.replace(task=settled.task)
     free = {k: v for k, v in make_space(space, graph, config).items() if k not in given}
