@@ -103,7 +103,7 @@ def _show_seeds(columns: Sequence[_Column], names: Sequence[str]) -> None:
     if any(select not in column.metrics["test"] for column in columns):
         return
     unit = 1 if select in PLAIN_SCORES else 100
-    scores = [column.by_split(select, unit) for column in columns]
+    scores = [column.by_seed(select, unit) for column in columns]
     every = [score for one in scores for score in one.values()]
     low, high = min(every), max(every)
     header, rows = [score_name(select)], []
@@ -132,10 +132,10 @@ class _Column:
     splits: Sequence[int]
     """The seed of the split of each run."""
 
-    def by_split(self, name: str, unit: float) -> dict[int, float]:
-        """A test score of each run, by its split; of several runs on one split, the last."""
+    def by_seed(self, name: str, unit: float) -> dict[tuple[int, int], float]:
+        """A test score of each run, by the seed of its split and its own."""
         pairs = zip(self.splits, self.runs, strict=True)
-        return {split: unit * one["test"][name] for split, one in pairs}
+        return {(split, one["seed"]): unit * one["test"][name] for split, one in pairs}
 
 
 def _read(folder: Path) -> _Column:

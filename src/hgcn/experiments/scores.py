@@ -6,6 +6,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from hgcn.experiments.cells import Cell
 from hgcn.experiments.paper import TITLES
@@ -14,6 +15,7 @@ from hgcn.experiments.store import Store
 SCORES = {"link": "roc_auc", "node": "f1"}
 HYPERBOLIC = ("hyp", "hyp-mixed", "hnn", "hgcn")
 
+Seed = TypeVar("Seed")
 BySeed = Mapping[int, float]
 """Scores in per cent by seed: the same seed has the same split in every cell of a column."""
 
@@ -65,7 +67,7 @@ def value_of(scores: Sequence[float]) -> Value | None:
     return Value(statistics.fmean(scores), spread, len(scores))
 
 
-def gain_of(own: BySeed, rival: BySeed) -> Gain | None:
+def gain_of(own: Mapping[Seed, float], rival: Mapping[Seed, float]) -> Gain | None:
     """The mean difference over the seeds that both have; None if these are fewer than two."""
     gains = [own[seed] - rival[seed] for seed in own if seed in rival]
     if len(gains) < 2:
