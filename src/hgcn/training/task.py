@@ -251,8 +251,7 @@ class Task(ABC):
 
     def validate(self) -> tuple[float, float | None]:
         """The score of the validation part that picks the best epoch, and its loss."""
-        outputs = self.outputs("val")
-        return finite_score(self.scores[self.select], *outputs), self.part_loss(*outputs)
+        return self.score("val"), self.part_loss(*self.outputs("val"))  # embeddings are kept
 
     # ------------------------------------------------------------------ a trained network
 
