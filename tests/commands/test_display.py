@@ -305,8 +305,8 @@ def test_a_curve_is_drawn_in_one_line():
 
 
 def test_seeds_are_dots_between_the_ends():
-    assert dots([1.0, 2.0, 3.0, 3.0], 1.0, 3.0, width=9) == "•   •   2"
-    assert dots([1.0], 1.0, 1.0, width=3) == "•  "
+    assert dots([1.0, 2.0, 3.0, 3.0], 1.0, 3.0, width=9) == "•───•───2"
+    assert dots([1.0], 1.0, 1.0, width=3) == "•──"
 
 
 def test_a_terminal_of_ascii_gets_no_drawings(monkeypatch):

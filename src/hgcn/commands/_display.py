@@ -29,7 +29,7 @@ BAR, LEAST_BAR = 24, 6
 """Width of a bar, and what it may shrink to where there is little room."""
 MOST_LINES = 8
 """So many seeds have a line of their own."""
-STEPS, DOT = "▁▂▃▄▅▆▇█", "•"
+STEPS, DOT, AXIS = "▁▂▃▄▅▆▇█", "•", "─"
 """Signs of small drawings."""
 
 
@@ -360,7 +360,7 @@ def rows_table(
 def can_draw() -> bool:
     """Whether the terminal, or the file that a pipe leads to, takes more signs than ASCII."""
     try:
-        (STEPS + DOT).encode(sys.stdout.encoding or "ascii")
+        (STEPS + DOT + AXIS).encode(sys.stdout.encoding or "ascii")
     except UnicodeEncodeError:
         return False
     return True
@@ -384,7 +384,7 @@ def dots(values: Sequence[float], low: float, high: float, width: int = 40) -> s
     unit = (width - 1) / (high - low) if high > low else 0.0
     places = Counter(round((value - low) * unit) for value in values)
     marks = {at: DOT if number == 1 else str(min(number, 9)) for at, number in places.items()}
-    return "".join(marks.get(at, " ") for at in range(width))
+    return "".join(marks.get(at, AXIS) for at in range(width))
 
 
 def _table(title: str) -> Table:

@@ -106,17 +106,20 @@ def _show_seeds(columns: Sequence[_Column], names: Sequence[str]) -> None:
     scores = [column.by_seed(select, unit) for column in columns]
     every = [score for one in scores for score in one.values()]
     low, high = min(every), max(every)
+    # A line of dots that is broken says nothing: it has the room that names and differences leave.
+    width = min(40, output().width - 31 - max(map(len, [*names, score_name(select)])))
+    draws = can_draw() and width >= 12
     header, rows = [score_name(select)], []
-    if can_draw():
-        header.append(f"{low:.2f}{f'{high:.2f}':>{40 - len(f'{low:.2f}')}}")
-    header.append(f"− {names[0]}, same splits")
+    if draws:
+        header.append(f"{low:.2f}{f'{high:.2f}':>{width - len(f'{low:.2f}')}}")
+    header.append("minus the first")
     for number, (name, one) in enumerate(zip(names, scores, strict=True)):
         pairable = number and same_split(columns[0].settings, columns[number].settings)
         gain = gain_of(one, scores[0]) if pairable else None
         told = "" if gain is None else f"{gain.mean:+.2f} ± {gain.error:.2f}"
-        drawn = [dots([*one.values()], low, high)] if can_draw() else []
+        drawn = [dots([*one.values()], low, high, width)] if draws else []
         rows.append([name, *drawn, told])
-    title = "Each seed, and mean difference ± its standard error"
+    title = "Each seed, and mean difference on the same splits ± its standard error"
     output().print(rows_table(header, rows, title))
 
 
