@@ -42,13 +42,15 @@ from hgcn.tuning.space import TUNABLE
 PRESETS = Path(__file__).parents[1] / "src" / "hgcn" / "data" / "datasets" / "presets"
 EPOCHS, LARGE_EPOCHS, PATIENCE = 1500, 500, 100
 LARGE = ("pubmed", "disease_m", "tissue_ppi")
-"""Here the best trial is taken as it is, and has at most ``LARGE_EPOCHS``.
-
-On many graphs so have the runs that come after."""
+"""Here trials have at most ``LARGE_EPOCHS``. On many graphs so have the runs that come after."""
 FINALISTS, SEEDS = 3, 3
-"""Elsewhere so many of the best trials are trained with so many seeds; their mean decides."""
-SMALL, MANY_SEEDS = ("disease",), 10
-"""With a hundred validation nodes so many."""
+"""So many of the best trials are trained with so many seeds; their mean decides."""
+OTHER_SEEDS = (
+    {("disease", "node"): 10, ("disease_m", "node"): 1}
+    | {(source, "node"): 5 for source in ("cora", "citeseer", "pubmed", "airport")}
+    | {(source, "link"): 1 for source in LARGE}
+)
+"""More of them where few nodes are for validation; with one the best trial is taken as it is."""
 TIES = {"node": {"ties_by_loss": True}}
 """Of epochs with the same accuracy the one of the lowest loss: benchmarks/stopping.py."""
 LONGER = {("cora", "node"): 200, ("citeseer", "node"): 200, ("pubmed", "node"): 200}
@@ -138,9 +140,7 @@ def try_change(cell: Cell, changes: dict[str, Any]) -> Chosen:
 
 
 def seeds_of(cell: Cell) -> int:
-    if cell.source in LARGE:
-        return 1
-    return MANY_SEEDS if cell.source in SMALL else SEEDS
+    return OTHER_SEEDS.get((cell.source, cell.task), SEEDS)
 
 
 def prepare(cell: Cell) -> tuple[Graph, dict[str, Any]]:

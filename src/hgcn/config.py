@@ -60,7 +60,8 @@ class Config:
     directed: bool | None = setting(None, "keep the direction of edges", group="data")
     normalise: str | None = setting(
         None,
-        "features: none, row (rows sum to one), standard (by training nodes), log",
+        "features: none, row (rows sum to one), standard (by training nodes), log, bins (steps "
+        "between quantiles of training nodes; for dense columns)",
         group="data",
         choices=names.NORMALISATIONS,
     )
@@ -106,6 +107,10 @@ class Config:
     dropout: float | None = setting(
         None, "dropout (of weights in hyperbolic layers)", group="model", low=0, high=0.99
     )
+    point_dropout: float | None = setting(
+        None, "share of the coordinates of points zeroed before each hyperbolic layer in training",
+        group="model", low=0, high=0.99,
+    )  # fmt: skip
     feature_dropout: float | None = setting(
         None,
         "share of the features zeroed in each step (0; for words up to 0.8, by task and labels)",

@@ -74,6 +74,7 @@ NORMALISATIONS: Registry[Any] = Registry(
         "row": "hgcn.data.features:ROW",
         "standard": "hgcn.data.features:STANDARD",
         "log": "hgcn.data.features:LOG",
+        "bins": "hgcn.data.features:BINS",
     },
 )
 """Ways to scale features: each a :class:`hgcn.data.features.Normalisation`."""

@@ -18,6 +18,7 @@ class NetworkSettings(TypedDict, total=False):
     dim: int
     layers: int | None
     dropout: float | None
+    point_dropout: float | None
     feature_dropout: float | None
     node_dropout: float
     propagation: int

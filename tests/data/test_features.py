@@ -20,7 +20,7 @@ from hgcn.data import (
     read,
     standardise,
 )
-from hgcn.data.features import LOG, ROW, STANDARD, UNCHANGED
+from hgcn.data.features import BINS, LOG, ROW, STANDARD, UNCHANGED
 from hgcn.data.sparse import as_features, select_rows
 from hgcn.errors import GraphError
 from hgcn.names import NORMALISATIONS
@@ -157,7 +157,7 @@ def test_normalisations_do_what_the_functions_of_graphs_do(is_sparse: bool, x: n
         "log": log_features(graph),
         "standard": standardise(graph, nodes),
     }
-    assert set(expected) == set(NORMALISATIONS)
+    assert {*expected, "bins"} == {*NORMALISATIONS}
     for name, other in expected.items():
         normalisation = NORMALISATIONS[name]
         statistics = normalisation.fit(select_rows(graph.x, nodes))
@@ -167,7 +167,7 @@ def test_normalisations_do_what_the_functions_of_graphs_do(is_sparse: bool, x: n
 
 
 def test_normalisations_are_values() -> None:
-    for normalisation in (UNCHANGED, ROW, STANDARD, LOG):
+    for normalisation in (UNCHANGED, ROW, STANDARD, LOG, BINS):
         assert pickle.loads(pickle.dumps(normalisation)) == normalisation
         with pytest.raises(AttributeError):
             normalisation.scale = None  # type: ignore[misc, assignment]

@@ -50,7 +50,7 @@ def test_options_are_listed() -> None:
     }  # fmt: skip
     assert list(options_of("hgcn")) == [
         "layers", "c", "trainable_c", "aggregation", "attention", "heads", "symmetric",
-        "root_weight", "dropout", "bias", "act", "last_act", "add_self_loops",
+        "root_weight", "dropout", "point_dropout", "bias", "act", "last_act", "add_self_loops",
     ]  # fmt: skip
 
 

@@ -2,11 +2,13 @@
 
 import pytest
 import torch
+from scipy.sparse import csr_matrix
 
 from hgcn import geometry
 from hgcn.config import Config
+from hgcn.data.sparse import as_features
 from hgcn.errors import ConfigError, GraphError, ModelError
-from hgcn.models import HGCN
+from hgcn.models import HGCN, build
 from hgcn.nn import HGCNConv
 from hgcn.nn.aggregation import origin
 from hgcn.sampling import Adjacency, NeighbourSampler
@@ -109,3 +111,28 @@ def test_off_it_is_the_layer_of_the_paper():
     conv = HGCNConv(4, 3, aggregation="origin", attention=False)
     assert conv.bias is None
     assert conv._aggregate is origin
+
+
+@pytest.mark.parametrize("layout", ["dense", "sparse"])
+def test_in_training_too_it_is_gcn(layout):
+    """Dropout of coordinates is that of GCN: the same draws give the same numbers."""
+    options = {"layers": 2, "act": "tanh"}
+    torch.manual_seed(0)
+    theirs = build("gcn", 4, 3, dropout=0.4, **options).double().train()
+    limit = {"c": 1e-4, "aggregation": "origin", "attention": False, "symmetric": True}
+    ours = HGCN(4, 3, point_dropout=0.4, **limit, **options).double().train()
+    with torch.no_grad():
+        for conv, other in zip(ours.convs, theirs.convs, strict=True):
+            other.bias.normal_(std=0.1)
+            conv.linear.weight.copy_(other.lin.weight)
+            conv.bias.copy_(other.bias)
+    x = GRAPH.x.double()
+    x = x if layout == "dense" else as_features(csr_matrix(x.numpy())).double()
+    torch.manual_seed(1)
+    wanted = theirs(x, GRAPH.edge_index)
+    torch.manual_seed(1)
+    torch.testing.assert_close(ours(x, GRAPH.edge_index), wanted, rtol=1e-3, atol=1e-4)
+    torch.testing.assert_close(
+        ours.eval()(x, GRAPH.edge_index), theirs.eval()(x, GRAPH.edge_index), rtol=1e-3, atol=1e-4
+    )
+    assert not torch.allclose(ours(x, GRAPH.edge_index), wanted, rtol=1e-2)

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from hgcn.data.bins import owners, quantile_bins, steps
 from hgcn.data.convert import as_graph
 from hgcn.data.graph import Graph
 from hgcn.data.sparse import (
@@ -112,10 +113,13 @@ class Normalisation:
     Args:
         scale: the function of a matrix and of its statistics that scales the matrix.
         statistics: the function of the training rows that finds the statistics; none by default.
+        owners: the function of the statistics that names the column each new one is made of; by
+            default the new columns are the old ones.
     """
 
     scale: Callable[..., Tensor]
     statistics: Callable[[Tensor], tuple[Tensor, ...]] | None = None
+    owners: Callable[..., list[int]] | None = None
 
     def fit(self, x: Tensor) -> tuple[Tensor, ...]:
         """Find the statistics of the training rows, to be handed to :meth:`apply`."""
@@ -129,6 +133,10 @@ class Normalisation:
         """Scale features, with the statistics that :meth:`fit` found."""
         return self.scale(x, *statistics)
 
+    def made_of(self, columns: int, *statistics: Tensor) -> list[int]:
+        """For each column of the result, the one of the features that it is made of."""
+        return [*range(columns)] if self.owners is None else self.owners(*statistics)
+
 
 UNCHANGED = Normalisation(_unchanged)
 """Features as they are."""
@@ -141,6 +149,9 @@ STANDARD = Normalisation(scale_columns, column_scales)
 
 LOG = Normalisation(logarithm)
 """The logarithm of one plus the size of each entry, with its sign."""
+
+BINS = Normalisation(steps, quantile_bins, owners)
+"""Each dense column as steps between quantiles of the training rows; see :mod:`hgcn.data.bins`."""
 
 
 def normalise_rows(graph: Any) -> Graph:

@@ -223,9 +223,11 @@ def _features(model: _Model, names: Sequence[str]) -> Iterator[Reason]:
     features = model.trained.features
     known = list(features.names or [f"feature {k}" for k in range(features.num_raw)])
     known += DEGREE_NAMES if features.degrees or not features.num_raw else ()
+    owners = torch.tensor(features.owners)
+    of_features = torch.zeros(len(known), dtype=added.dtype).index_add_(0, owners, added.sum(0))
     for kind, values, labels in (
         ("node", added.sum(1), [names[k] for k in model.around.tolist()]),
-        ("feature", added.sum(0), known),
+        ("feature", of_features, known),
     ):
         for at in values.abs().argsort(descending=True, stable=True).tolist():
             if float(values[at]) != 0:

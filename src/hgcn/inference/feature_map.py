@@ -26,7 +26,8 @@ class FeatureMap:
         degrees: whether :func:`~hgcn.data.features.degree_features` are added.
         num_raw: number of features of the graph.
         names: names of these features, where they are known.
-        mean, scale: the statistics of the normalisation, where it has some.
+        mean, scale: the statistics of the normalisation, where it has some; for bins, where they
+            begin and how wide they are.
         encoding: how the columns of a table become features, where they come from one.
     """
 
@@ -53,14 +54,35 @@ class FeatureMap:
     @property
     def num_features(self) -> int:
         """Number of columns of the result."""
-        return self.num_raw + len(DEGREE_NAMES) * self.degrees
+        return len(self.raw_owners) + self.num_degrees
+
+    @property
+    def raw_owners(self) -> list[int]:
+        """For each column that is made of features, the number of the feature."""
+        if not self.num_raw:
+            return []
+        return NORMALISATIONS.find(self.normalise).made_of(self.num_raw, *self.statistics)
+
+    @property
+    def owners(self) -> list[int]:
+        """The same for all columns of the result; degrees come after the features."""
+        return [*self.raw_owners, *range(self.num_raw, self.num_raw + self.num_degrees)]
+
+    @property
+    def num_degrees(self) -> int:
+        """Number of columns that are made of degrees."""
+        return len(DEGREE_NAMES) * self.degrees
+
+    @property
+    def statistics(self) -> list[Tensor]:
+        """What the normalisation has learnt."""
+        return [value for value in (self.mean, self.scale) if value is not None]
 
     def __call__(self, graph: Graph, edge_index: Tensor | None = None) -> Tensor:
         """The input of the network; degrees are counted on ``edge_index`` if it is given."""
         x = self._raw(graph) if self.num_raw else None
         if x is not None:
-            statistics = [value for value in (self.mean, self.scale) if value is not None]
-            x = NORMALISATIONS.find(self.normalise).apply(x, *statistics)
+            x = NORMALISATIONS.find(self.normalise).apply(x, *self.statistics)
         if self.degrees or x is None:
             edges = graph.edge_index if edge_index is None else edge_index
             more = degree_features(edges, graph.num_nodes, directed=graph.directed)

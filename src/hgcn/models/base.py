@@ -189,11 +189,11 @@ class Encoder(nn.Module, ABC):
 def check_options(**options: float) -> None:
     """Refuse impossible numbers, all at once.
 
-    ``dropout`` is a probability, ``std`` and ``lr_factor`` are positive, the others are counts.
+    A dropout is a probability, ``std`` and ``lr_factor`` are positive, the others are counts.
     """
     wrong = []
     for name, value in options.items():
-        if name == "dropout":
+        if name.endswith("dropout"):
             fine, kind = 0 <= value < 1, "at least 0 and below 1"
         elif name in ("std", "lr_factor"):
             fine, kind = 0 < value < float("inf"), "positive"

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from hgcn.geometry import Curvature
 from hgcn.models.base import Encoder, check_options
-from hgcn.models.linear import activations
+from hgcn.models.linear import activations, drop
 from hgcn.nn import HGCNConv, HypLinear
 from hgcn.nn.activation import Activation
 from hgcn.nn.spaces import Hyperbolic, Space
@@ -48,6 +48,9 @@ class HGCN(Encoder):
         root_weight: whether a node's own point has a linear map of its own in each layer.
         dropout: probability with which an entry of :math:`W^\ell` is zeroed in training
             (DropConnect).
+        point_dropout: probability with which a coordinate of a point that enters a layer is zeroed
+            in training. The paper has none, as it would take maps to a tangent space and back; in
+            normal coordinates these are the identity. It is what ``dropout`` is in GCN.
         bias: whether to learn biases.
         act: activation after each layer but the last: a name, a function, or ``None``.
         last_act: activation after the last layer. None by default: a ReLU would keep the embeddings
@@ -76,14 +79,19 @@ class HGCN(Encoder):
         symmetric: bool = False,
         root_weight: bool = False,
         dropout: float = 0.0,
+        point_dropout: float = 0.0,
         bias: bool = True,
         act: Activation = "relu",
         last_act: Activation = None,
         add_self_loops: bool = True,
     ) -> None:
-        check_options(in_channels=in_channels, dim=dim, layers=layers, heads=heads, dropout=dropout)
+        check_options(
+            in_channels=in_channels, dim=dim, layers=layers, heads=heads, dropout=dropout,
+            point_dropout=point_dropout,
+        )  # fmt: skip
         super().__init__(in_channels, dim, layers=layers, curvature=Curvature(c, trainable_c))
         self.normalised = symmetric
+        self.point_dropout = point_dropout
         sizes = [in_channels] + [dim] * (layers - 1)
         self.convs = nn.ModuleList(
             HGCNConv(
@@ -107,6 +115,7 @@ class HGCN(Encoder):
     def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
         """See :class:`~hgcn.models.Encoder`."""
         conv = self.convs[number]
+        x = drop(x, self.point_dropout if self.training else 0.0)
         edges, weight = block.edge_index, block.weight
         return cast(Tensor, conv(x, edges, weight, size=block.size, totals=block.totals))
 
@@ -145,6 +154,8 @@ class HNN(Encoder):
         trainable_c: whether curvatures are trained.
         dropout: probability with which an entry of :math:`W^\ell` is zeroed in training
             (DropConnect).
+        point_dropout: probability with which a coordinate of a point that enters a layer is zeroed
+            in training.
         bias: whether to learn biases. Without, only the last curvature has any effect.
         act: activation after each layer but the last: a name, a function, or ``None``.
         last_act: activation after the last layer.
@@ -167,11 +178,15 @@ class HNN(Encoder):
         c: float = 1.0,
         trainable_c: bool = True,
         dropout: float = 0.0,
+        point_dropout: float = 0.0,
         bias: bool = True,
         act: Activation = "relu",
         last_act: Activation = None,
     ) -> None:
-        check_options(in_channels=in_channels, dim=dim, layers=layers, dropout=dropout)
+        check_options(
+            in_channels=in_channels, dim=dim, layers=layers, dropout=dropout,
+            point_dropout=point_dropout,
+        )  # fmt: skip
         super().__init__(in_channels, dim, layers=layers, curvature=Curvature(c, trainable_c))
         sizes = [in_channels] + [dim] * (layers - 1)
         self.linears = nn.ModuleList(
@@ -179,9 +194,11 @@ class HNN(Encoder):
             for size in sizes
         )
         self.acts = activations(layers, act, last_act)
+        self.point_dropout = point_dropout
 
     def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
         """See :class:`~hgcn.models.Encoder`."""
+        x = drop(x, self.point_dropout if self.training else 0.0)
         return cast(Tensor, self.acts[number](self.linears[number](x)))
 
     @property

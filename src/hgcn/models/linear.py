@@ -57,6 +57,13 @@ def product(x: Tensor, weight: Tensor, *, dropout: float = 0.0) -> Tensor:
     return kernels.weighted_sum(weight.t(), csr.dropout(values.to(weight.dtype), dropout), graph)
 
 
+def drop(x: Tensor, p: float) -> Tensor:
+    """Zero entries of a dense or sparse matrix at random, and scale the others."""
+    if not p:
+        return x
+    return functional.dropout(x, p) if x.layout is torch.strided else kernels.dropout_sparse(x, p)
+
+
 @final
 class MLP(Encoder):
     r"""Multilayer perceptron on the features of each node; edges are not used.

@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional
 
 from hgcn import kernels
 from hgcn.config import Config
 from hgcn.errors import ConfigError, ModelError
 from hgcn.models.base import Encoder
+from hgcn.models.linear import drop
 from hgcn.models.propagated import Propagated
 from hgcn.models.table import build, options_of
 from hgcn.names import CLASSIFIERS
@@ -24,8 +24,8 @@ from hgcn.sampling import Block
 from hgcn.text import near_miss
 
 MODEL_OPTIONS = (
-    "layers", "dropout", "act", "last_act", "c", "trainable_c", "aggregation", "attention", "heads",
-    "symmetric", "root_weight", "bias",
+    "layers", "dropout", "point_dropout", "act", "last_act", "c", "trainable_c", "aggregation",
+    "attention", "heads", "symmetric", "root_weight", "bias",
 )  # fmt: skip
 """Settings that not every model has."""
 
@@ -116,7 +116,6 @@ class Predictor(nn.Module):
     ) -> Tensor:
         """Embeddings of all nodes; in training, some features or nodes are left out at random."""
         if self.training and self.feature_dropout:
-            drop = functional.dropout if x.layout is torch.strided else kernels.dropout_sparse
             x = drop(x, self.feature_dropout)
         if self.training and self.node_dropout:
             kept = torch.rand(len(x), device=x.device) >= self.node_dropout

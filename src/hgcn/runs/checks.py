@@ -93,15 +93,16 @@ def check_network(
         and (num_classes in (0, len(names)))
     ):
         raise ValueError(f"its names of classes are {names!r:.40}")
-    if features.num_features != about["in_channels"] or features.normalise not in NORMALISATIONS:
-        raise ValueError("its feature map is not that of the network")
+    if features.normalise not in NORMALISATIONS:
+        raise ValueError(f"its features are normalised by {features.normalise!r:.40}")
     if features.encoding is not None:
         _check_encoding(features.encoding, features.num_raw)
-    statistics = [value for value in (features.mean, features.scale) if value is not None]
-    row = torch.ones(1, features.num_raw)
-    scaled = NORMALISATIONS.find(features.normalise).apply(row, *statistics)
-    if scaled.shape != row.shape or not bool(scaled.isfinite().all()):
+    how, row = NORMALISATIONS.find(features.normalise), torch.ones(1, features.num_raw)
+    scaled, width = how.apply(row, *features.statistics), len(features.raw_owners)
+    if scaled.shape != (1, width) or not bool(scaled.isfinite().all()):
         raise ValueError("the numbers of its feature map are not those of its features")
+    if features.num_features != about["in_channels"]:
+        raise ValueError("its feature map is not that of the network")
 
 
 def _check_encoding(encoding: Encoding, num_raw: int) -> None:

@@ -164,6 +164,8 @@ STRUCTURAL = {"degree_features": True, "root_weight": True, "class_weights": Tru
 """Settings of a first trial that suit features which say less than the edges do."""
 MEASURED = {**STRUCTURAL, "normalise": "standard"}
 """The same for sparse features that are not words."""
+BINNED = {"normalise": "bins", "root_weight": True, "attention": False, "c": 0.1}
+"""Settings of a first trial that suit a few columns of numbers."""
 
 
 def _starts(first: dict[str, Any], space: SearchSpace, config: Config) -> list[dict[str, Any]]:
@@ -174,6 +176,8 @@ def _starts(first: dict[str, Any], space: SearchSpace, config: Config) -> list[d
 
     def possible(changes: Mapping[str, Any]) -> dict[str, Any]:
         """The changes that the search space allows, as drawn numbers."""
+        if "point_dropout" in changes and "point_dropout" not in space:
+            changes = {**changes, "dropout": changes["point_dropout"]}
         drawn = {name: space[name].drawn(changes[name]) for name in changes if name in first}
         return {name: value for name, value in drawn.items() if value is not None}
 
@@ -183,7 +187,7 @@ def _starts(first: dict[str, Any], space: SearchSpace, config: Config) -> list[d
         starts += [{**start, **changes} for start in starts if changes]
     weighted = possible({"class_weights": True})
     starts[1:] = [{**start, **weighted} for start in starts[1:]]
-    for other in (*task_of(config).search_starts, STRUCTURAL, MEASURED):
+    for other in (*task_of(config).search_starts, STRUCTURAL, MEASURED, BINNED):
         changes = possible(other)
         starts += [{**first, **changes}] if changes else []
     return [start for at, start in enumerate(starts) if start not in starts[:at]]

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from hgcn.config import TYPES, Config, check_names, read_toml
+from hgcn.data.sparse import is_csr
 from hgcn.errors import ConfigError
 from hgcn.models import options_of
 from hgcn.models.predictor import MODEL_OPTIONS
@@ -25,12 +26,13 @@ COMMON: Mapping[str, Any] = MappingProxyType(
         "lr": {"low": 1e-3, "high": 5e-2, "log": True},
         "weight_decay": {"low": 1e-5, "high": 3e-3, "log": True, "zero": True},
         "dropout": {"low": 0.0, "high": 0.6},
+        "point_dropout": {"low": 0.0, "high": 0.6},
         "feature_dropout": {"low": 0.0, "high": 0.8},
         "layers": {"low": 1, "high": 4},
         "act": ["relu", "elu", "tanh", "none"],
-        "normalise": ["none", "row", "standard"],
+        "normalise": ["none", "row", "standard", "bins"],
         "degree_features": [False, True],
-        "c": {"low": 0.1, "high": 10.0, "log": True},
+        "c": {"low": 0.01, "high": 10.0, "log": True},
         "aggregation": ["local", "origin"],
         "attention": [True, False],
         "root_weight": [False, True],
@@ -130,6 +132,8 @@ def make_space(
     """
     if given is None:
         table, where = {**COMMON, **task_of(config).search_space(graph, config)}, ""
+        if graph.x is not None and is_csr(graph.x):
+            table["normalise"] = [how for how in table["normalise"] if how != "bins"]
     elif isinstance(given, str | Path):
         table, where = read_toml(given), f"In {given}:\n"
     else:
