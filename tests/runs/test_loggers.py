@@ -43,6 +43,8 @@ def test_files_of_tensorboard(tree: hgcn.Graph, tmp_path: Path) -> None:
     hgcn.load_run(tmp_path / "run")  # the files of the run are as ever
 
 
+# MLflow and what it stands on warn of one another.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning")
 def test_files_of_mlflow(tree: hgcn.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     mlflow = pytest.importorskip("mlflow", reason="pip install 'hgcn[mlflow]'")
     monkeypatch.chdir(tmp_path)
@@ -54,7 +56,9 @@ def test_files_of_mlflow(tree: hgcn.Graph, tmp_path: Path, monkeypatch: pytest.M
     for name, values in curves(run).items():
         history = client.get_metric_history(stored.info.run_id, name)
         assert [one.value for one in history] == pytest.approx(values)
-    assert stored.data.metrics["test/roc_auc"] == pytest.approx(run.metrics["test"]["roc_auc"])
+    scores = run.metrics["test"]
+    assert stored.data.metrics["test/roc_auc"] == pytest.approx(scores["roc_auc"])
+    assert stored.data.metrics["test/hits_at_10"] == pytest.approx(scores["hits@10"])
 
 
 class Kept(Logger):

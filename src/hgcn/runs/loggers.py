@@ -99,12 +99,17 @@ class MLflow(Logger):
 
     def tell(self, values: Mapping[str, float], epoch: int) -> None:
         """Add a point to each curve."""
-        self._mlflow.log_metrics(dict(values), step=epoch)
+        self._mlflow.log_metrics(_as_mlflow_names(values), step=epoch)
 
     def close(self, scores: Mapping[str, float]) -> None:
         """Add the scores and end the run."""
-        self._mlflow.log_metrics(dict(scores))
+        self._mlflow.log_metrics(_as_mlflow_names(scores))
         self._mlflow.end_run("FINISHED" if scores else "KILLED")
+
+
+def _as_mlflow_names(values: Mapping[str, float]) -> dict[str, float]:
+    """Scores as MLflow takes them: hits@10 is hits_at_10 there."""
+    return {name.replace("@", "_at_"): value for name, value in values.items()}
 
 
 @final
