@@ -13,10 +13,9 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from hgcn.kernels.triton_gpu.points import decay_and_sinh, load_rows, store_rows
-from hgcn.kernels.triton_gpu.rows import add_further, segment_of
+from hgcn.kernels.triton_gpu.points import decay_and_sinh
+from hgcn.kernels.triton_gpu.rows import segment_of
 from hgcn.kernels.triton_gpu.scalars import kappa_of
-from hgcn.kernels.triton_gpu.translation_tile import translate_tile
 
 
 @triton.jit
@@ -60,16 +59,3 @@ def local_steps(
         total += tl.sum((w_kappa * sinh_j)[:, None] * difference, 0)
     at = step + tl.program_id(0).to(tl.int64) * d + column
     tl.store(at, total + total_along * u_i, mask=column < d)
-
-
-@triton.jit
-def local_points(v, c, zeros, step, out, further, rows, d, TILE: tl.constexpr, D: tl.constexpr):
-    """Add up the segments of each row to its step, and translate by it."""
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.arange(0, D)
-    root = tl.sqrt(tl.load(c).to(tl.float64))
-    t = load_rows(step, row, rows, column, d)
-    t = add_further(t, step, row, rows, column, d, further)
-    store_rows(step, row, rows, column, d, t)
-    moved = translate_tile(load_rows(v, row, rows, column, d), t, root, zeros)
-    store_rows(out, row, rows, column, d, moved)
