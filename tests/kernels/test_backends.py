@@ -1,5 +1,6 @@
 """The contract of every backend: values and gradients are those of plain torch in float64."""
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 
@@ -98,6 +99,25 @@ def test_squared_distance(scale: float, backend: str) -> None:
         assert torch.autograd.gradcheck(
             kernels.squared_distance, [x.requires_grad_() for x in inputs], atol=1e-6, rtol=1e-4
         )
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # of NumPy, which interprets Triton
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_point_that_is_no_number_gives_none(bad: float) -> None:
+    """A loss must tell that a network has diverged, also where no one looks at its embeddings."""
+    g, c = graph(), torch.tensor(0.7)
+    v = points(1.0, torch.float32)
+    v[g.source[0], 1] = bad
+    v.requires_grad_()
+    results = {
+        "squared_distance": kernels.squared_distance(v, v.detach().roll(1, 0), c),
+        "translate": kernels.translate(v, v.detach()[3], c),
+        "local_sum": kernels.local_sum(v, v, shares(g, torch.float32), c, g),
+    }
+    for name, out in results.items():
+        (gradient,) = torch.autograd.grad(out.sum(), v, retain_graph=True)
+        assert out.sum().isnan(), name
+        assert gradient.sum().isnan(), name
 
 
 def test_weighted_sum() -> None:
