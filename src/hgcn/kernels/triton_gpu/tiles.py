@@ -56,7 +56,10 @@ def power_of_two(count: int) -> int:
 
 def point_tile(columns: int, like: Tensor) -> dict[str, Any]:
     """Sizes and options of a launch for rows of so many columns, ``D`` of ``WIDTH`` at a time."""
-    width = min(power_of_two(columns), ROW_BYTES // like.element_size())
+    most = ROW_BYTES // like.element_size()
+    if columns % 16:  # each entry has an address of its own then, which takes registers, too
+        most //= 2
+    width = min(power_of_two(columns), most)
     return {"TILE": TILE, "WIDTH": -(-columns // width) * width, "D": width, **OPTIONS}
 
 
