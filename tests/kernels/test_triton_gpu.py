@@ -14,20 +14,13 @@ import torch
 from test_backends import compare
 from test_counts_of_pairs import all_pairs, shown
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 pytest.importorskip("triton", reason="needs Triton, of the extra gpu")
 
 from hgcn import kernels
-from hgcn.config import Config
 from hgcn.kernels import backends, csr
 from hgcn.kernels.numba_cpu import counts_of_pairs as counts_on_cpu
 from hgcn.kernels.triton_gpu import counts_of_pairs, local_aggregation, rows, softmax, sums
-from hgcn.nn import HGCNConv
-from hgcn.training import loop
-from hgcn.training.problem import Problem, choose
-from small_graphs import tree
 
 
 @pytest.fixture
@@ -155,115 +148,6 @@ def test_sampled_counts_have_the_right_mean(monkeypatch):
         error = found[:, column] - exact[:, column]
         assert abs(error.mean()) <= 3 * error.std() / len(error) ** 0.5 + 1e-12
     assert (found[:, 3] != exact[:, 3]).any()
-
-
-WAITS = re.compile(
-    r"aten::(_local_scalar_dense|item|nonzero|masked_select|_?unique\w*|bincount|is_nonzero|equal"
-    r"|repeat_interleave|_assert_scalar|allclose)$"
-)
-
-
-class Watch(TorchDispatchMode):
-    """Notes operations for whose result the processor waits on a GPU.
-
-    Taken to be on the CPU is what is given, what its generator draws, and what is made of these.
-    """
-
-    def __init__(self, *on_cpu: Tensor) -> None:
-        super().__init__()
-        self.waits: list[str] = []
-        self._on_cpu = {id(tensor): tensor for tensor in on_cpu}
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        name = function._schema.name
-        inputs = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
-        drawn = kwargs.get("generator") is not None
-        on_cpu = drawn or (inputs and all(id(x) in self._on_cpu for x in inputs))
-        waits = WAITS.match(name) or (name == "aten::index" and _has_mask(args[1]))
-        if waits and not on_cpu:
-            self.waits.append(name)
-        made = function(*args, **kwargs)
-        if on_cpu:
-            self._on_cpu |= {id(x): x for x in tree_leaves(made) if isinstance(x, Tensor)}
-        return made
-
-
-def _has_mask(indices) -> bool:
-    return any(index is not None and index.dtype == torch.bool for index in indices)
-
-
-def test_the_watch_notices_what_waits():
-    x = torch.randn(4)
-    with Watch() as watch:
-        x.sum().item()
-        x[x > 0]
-        bool((x > 0).any())
-        torch.equal(x, x)
-    assert len(watch.waits) >= 4
-
-
-@pytest.fixture
-def _as_on_a_gpu(monkeypatch):
-    """Take the path of tensors that are on a GPU."""
-    # Not `delitem`: put back, the first backend would be the last.
-    others = {name: one for name, one in backends.BACKENDS.items() if name != "numba"}
-    monkeypatch.setattr(backends, "BACKENDS", others)
-    monkeypatch.setattr(csr, "_check", lambda *_: None)  # on the GPU a check of its own
-    monkeypatch.setattr(csr, "_build", csr._build_on_device)
-    monkeypatch.setattr(HGCNConv, "_check_finite", staticmethod(lambda *_: None))  # CPU only
-    monkeypatch.setattr(csr.Neighbourhoods, "degree", _degree_on_device)
-    monkeypatch.setattr(Tensor, "numpy", _no_array)
-    monkeypatch.setattr("hgcn.kernels.kept._state", lambda tensor: (tensor._version,))
-
-
-@pytest.mark.usefixtures("_as_on_a_gpu")
-def test_a_layer_does_not_wait_for_the_device():
-    """New edges, a layer of each kind, and the gradient."""
-    layers = [HGCNConv(3, 2, aggregation=kind) for kind in ("local", "origin")]
-    x, edge_index = torch.randn(4, 3), torch.tensor([[0, 1, 2, 2, 3], [1, 0, 1, 2, 0]])
-    with Watch() as watch:
-        edges = edge_index.clone()
-        total = sum(layer(x, edges).square().sum() for layer in layers)
-        weights = [weight for layer in layers for weight in layer.parameters()]
-        torch.autograd.grad(total, weights, allow_unused=True)
-    assert watch.waits == []
-
-
-@pytest.mark.parametrize("task", ["link", "node"])
-def test_a_step_of_training_does_not_wait_for_the_device(task, request, monkeypatch):
-    """From the draw of hidden edges to the gradient, which is clipped; torch's Adam is its own."""
-    graph = tree(8)
-    edges = torch.tensor(sorted(graph.edge_index.T.tolist())).T  # as every reader gives them
-    graph = graph.replace(edge_index=edges)
-    problem = Problem(graph, choose(graph, Config(task=task, dim=2, clip=1.0, dropout=0.3)))
-    own = problem.task(problem.predictor().train())
-    generator = torch.Generator().manual_seed(0)
-    optimizer = torch.optim.Adam(own.predictor.parameters())
-    state = loop.State(own.predictor, optimizer, generator, loop.Average(own.predictor, 0.9))
-    sizes = []
-    if task == "link":
-        pairs = own.parts.sample_negatives(4, generator)  # drawn on the CPU, with NumPy
-        monkeypatch.setattr(type(own.parts), "sample_negatives", lambda *_: pairs)
-        sizes = [own._hiding._messages.sizes, own._hiding._positives.sizes]
-        assert own._mirrored
-    monkeypatch.setattr(optimizer, "step", lambda: None)
-    request.getfixturevalue("_as_on_a_gpu")
-    monkeypatch.setattr(Tensor, "is_cpu", False)
-    with Watch(*sizes) as watch:
-        (batch,) = own.batches(1, generator)
-        loss, _ = loop._step(own, state, 1, batch, False)
-    assert watch.waits == []
-    assert loss > 0
-
-
-def _no_array(tensor: Tensor) -> None:
-    raise AssertionError("Expected a step without NumPy.")
-
-
-@property
-def _degree_on_device(graph: kernels.Neighbourhoods) -> Tensor:
-    return csr._degree_on_device(graph.target, graph.counts, graph.num_targets)
 
 
 def test_rows_built_on_the_device_are_the_same_neighbourhoods():

@@ -18,6 +18,9 @@ from hgcn.kernels.rows import Ints, Rows, divided_rows, sort_edges, sorted_rows
 
 Made = TypeVar("Made")
 
+TOLD_LATER = {"cuda"}
+"""Types of devices that check by themselves, and stop, so that the processor need not wait."""
+
 
 @dataclass(frozen=True)
 class Neighbourhoods:
@@ -199,7 +202,7 @@ def _check(edge_index: Tensor, num_sources: int, num_targets: int) -> None:
     for name, ids, count in zip(
         ("sources", "targets"), edge_index, (num_sources, num_targets), strict=True
     ):
-        if ids.device.type == "cuda":
+        if ids.device.type in TOLD_LATER:
             # The processor does not wait: the device stops at a wrong id, as at a wrong index.
             message = f"Expected the {name} in `edge_index` to be ids in 0..{count - 1}."
             torch._assert_async(((ids >= 0) & (ids < count)).all(), message)

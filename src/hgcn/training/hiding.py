@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from hgcn.data import pairs as node_pairs
+from hgcn.data.sent import sent
 from hgcn.data.splits import LinkPart
 
 
@@ -65,7 +66,7 @@ class Units(NamedTuple):
     def within(self, chosen: Tensor) -> Tensor:
         """Numbers of the edges that belong to chosen pairs."""
         size = int(self.sizes[chosen].sum())
-        there = chosen.to(self.of_edge.device)[self.of_edge]
+        there = sent(chosen, self.of_edge.device)[self.of_edge]
         return torch.nonzero_static(there, size=size)[:, 0]
 
 

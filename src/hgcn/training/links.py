@@ -14,6 +14,7 @@ from torch.nn import functional
 from hgcn.config import Config
 from hgcn.data.features import degree_features
 from hgcn.data.graph import Graph
+from hgcn.data.sent import sent
 from hgcn.data.splits import LinkPart, LinkSplit, split_links
 from hgcn.data.splits.same_degrees import same_degree_negatives
 from hgcn.errors import ConfigError
@@ -160,7 +161,7 @@ class LinkTask(Task):
     def _numbered(self, part: str, pairs: Tensor) -> Tensor:
         """Pairs of nodes in the numbering of a part, on the device."""
         number = self._numbers[part]
-        return (pairs if number is None else number[pairs]).to(self.home)
+        return sent(pairs if number is None else number[pairs], self.home)
 
     def batches(self, epoch: int, generator: torch.Generator) -> Iterator[LinkBatch]:
         """Some of the training edges, hidden from messages, and random other pairs."""
