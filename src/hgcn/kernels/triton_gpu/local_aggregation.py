@@ -52,7 +52,7 @@ class LocalSum(torch.autograd.Function):
         if count:
             local_steps[rows.segments,](
                 *targets, *sources, whole(weight), rows.other, step, *rows.layout, d,
-                SAME=same, SEGMENT=SEGMENT, **edge_tile(d, target),
+                SEGMENT=SEGMENT, **edge_tile(d, target),
             )  # fmt: skip
         step = fold(step, rows)
         ctx.save_for_backward(target, source, weight, c, step, *targets, *sources)

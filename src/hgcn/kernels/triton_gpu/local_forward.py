@@ -22,11 +22,11 @@ from hgcn.kernels.triton_gpu.scalars import kappa_of
 def local_steps(
     target_u, target_p, source_u, source_p, weight, other, step,
     start, further, owner, count, d,
-    SAME: tl.constexpr, SEGMENT: tl.constexpr, TILE: tl.constexpr, D: tl.constexpr,
+    SEGMENT: tl.constexpr, TILE: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     """step_program = sum over a segment of weighted logarithms, in units of the curvature radius.
 
-    Self-loops are left out if both sides are one set of nodes (``SAME``).
+    Of a self-loop all of it is exactly zero.
     """
     i, low, high = segment_of(start, further, owner, count, SEGMENT)
     column = tl.arange(0, D)
@@ -42,8 +42,6 @@ def local_steps(
         inside = e < high
         j = tl.load(other + e, mask=inside, other=0).to(tl.int64)
         w = tl.load(weight + e, mask=inside, other=0.0)
-        if SAME:
-            w = tl.where(j == i, 0.0, w)
         here = inside[:, None] & (column < d)[None, :]
         u_j = tl.load(source_u + j[:, None] * d + column[None, :], mask=here, other=0.0)
         difference = u_j - u_i[None, :]
