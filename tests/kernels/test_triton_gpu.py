@@ -17,10 +17,21 @@ from torch import Tensor
 
 pytest.importorskip("triton", reason="needs Triton, of the extra gpu")
 
+import triton
+import triton.language as tl
+
 from hgcn import kernels
-from hgcn.kernels import backends, csr
+from hgcn.kernels import backends, csr, triton_gpu
 from hgcn.kernels.numba_cpu import counts_of_pairs as counts_on_cpu
-from hgcn.kernels.triton_gpu import counts_of_pairs, local_aggregation, rows, softmax, sums
+from hgcn.kernels.triton_gpu import (
+    counts_of_pairs,
+    local_aggregation,
+    points,
+    rows,
+    scalars,
+    softmax,
+    sums,
+)
 
 
 @pytest.fixture
@@ -58,6 +69,11 @@ def test_rows_of_hubs_are_divided_among_programs():
     both, bias, vector = torch.randn(4, 8).double(), torch.randn(4).double(), torch.randn(2, 2)
     inputs = [both, bias, vector.double(), w]
     compare(lambda b, *rest: attend(b, None, *rest, graph=g), inputs, 1e-9)
+    # The largest score is in another segment than the first, and far from those there.
+    steep = torch.arange(12.0).mul(1000)[:, None].expand(12, 2)
+    rest = torch.zeros(1), torch.ones(1, 1), torch.ones(17)
+    share = attend(steep, None, *rest, graph=hubs(12))[:11, 0]
+    assert share.tolist() == [0.0] * 10 + [1.0]
 
 
 @pytest.mark.usefixtures("_on_triton")
@@ -95,6 +111,33 @@ def test_float32_far_from_the_origin():
             assert x.isfinite().all()
 
 
+@triton.jit
+def _functions(x, out, N: tl.constexpr):
+    at = tl.arange(0, N)
+    number = tl.load(x + at)
+    kappa = scalars.kappa_of(number)
+    tl.store(out + at, kappa)
+    tl.store(out + N + at, scalars.kappa_slope(number, kappa, kappa))
+    tl.store(out + 2 * N + at, scalars.asinh(number))
+    tl.store(out + 3 * N + at, scalars.expm1(tl.minimum(number, 20.0)))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_functions_of_one_number_have_the_digits_of_their_type(dtype):
+    h = torch.logspace(-8, 8, 128, dtype=torch.float64).to(dtype)
+    out = h.new_empty(4, 128)
+    _functions[1,](h, out, N=128)
+    x = h.double()
+    kappa = x.sqrt().asinh() / (x * (1 + x)).sqrt()
+    slope = (1 - (1 + 2 * x) * kappa) / (2 * x * (1 + x))
+    slope = torch.where(x < 1e-3, -2 / 3 + 16 / 15 * x - 48 / 35 * x**2 + 512 / 315 * x**3, slope)
+    expected = torch.stack((kappa, slope, x.asinh(), x.clamp_max(20).expm1()))
+    error = (out.double() / expected - 1).abs().amax(1) / torch.finfo(dtype).eps
+    # The slope cancels a little where its series ends; in float64 the formula above does, too.
+    limits = torch.tensor([8.0, 40.0 if dtype == torch.float32 else 1e5, 8.0, 8.0])
+    assert (error < limits).all(), error
+
+
 @pytest.mark.usefixtures("_on_triton")
 @pytest.mark.parametrize("d", [2, 130])
 def test_any_dimension_up_to_256(d):
@@ -118,6 +161,21 @@ def test_indices_of_32_bits_give_the_same_bits():
         results.append((out, *torch.autograd.grad(out.square().sum(), leaves)))
     for one, two in zip(*results, strict=True):
         assert torch.equal(one, two)
+
+
+def test_a_gpu_without_kernels_is_told_of_once(monkeypatch, caplog):
+    """Triton may be missing, or lack a compiler: then plain torch computes, and a line says so."""
+    monkeypatch.setattr(triton_gpu, "_works", triton_gpu._works.__wrapped__)
+    device = torch.device("cpu")  # which has no driver, as the first kernel finds out
+    monkeypatch.setattr(points, "_polar", triton.runtime.JITFunction(points._polar.fn))
+    with caplog.at_level("WARNING", logger="hgcn"):
+        assert not triton_gpu._works(device)
+    assert "plain torch" in caplog.text
+    caplog.clear()
+    monkeypatch.setitem(sys.modules, "hgcn.kernels.triton_gpu.points", None)
+    with caplog.at_level("WARNING", logger="hgcn"):
+        assert not triton_gpu._works(device)
+    assert "hgcn[gpu]" in caplog.text
 
 
 GRAPHS = {

@@ -96,8 +96,11 @@ class Neighbourhoods:
             totals: for each source, the weight of all edges that end at it; by default that of
                 these edges, whose sources and targets must then be the same nodes.
         """
-        if totals is None:
+        if totals is None and (weight.is_cpu or torch.compiler.is_compiling()):
             totals = weight.new_zeros(self.num_targets).index_add(0, self.target, weight)
+        elif totals is None:  # on a GPU torch adds in any order
+            ones = weight.new_ones(self.num_sources, 1)
+            totals = backends.call("weighted_sum", ones, ones, weight, self)[:, 0]
         root = torch.where(totals > 0, totals.rsqrt(), 0.0).to(weight.dtype)
         return weight * root[self.source] * root[self.target]
 
