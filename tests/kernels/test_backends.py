@@ -179,7 +179,9 @@ def test_sparse_product(rows: int, columns: int, share: float) -> None:
         torch.testing.assert_close(gradient, expected)
 
 
-def test_gradcheck() -> None:
+def test_gradcheck(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kernel_inputs, "NODES", 13)  # it moves every number by itself
+    monkeypatch.setattr(kernel_inputs, "EDGES", 40)
     g = graph()
     v = points(1.0).requires_grad_()
     w, c = shares(g).requires_grad_(), torch.tensor(0.7, dtype=torch.float64, requires_grad=True)

@@ -139,11 +139,25 @@ def test_functions_of_one_number_have_the_digits_of_their_type(dtype):
 
 
 @pytest.mark.usefixtures("_on_triton")
-@pytest.mark.parametrize("d", [2, 130])
+@pytest.mark.parametrize("d", [17, 255])
 def test_any_dimension_up_to_256(d):
-    c, v = torch.tensor(0.7).double(), torch.randn(3, d).double()
-    compare(kernels.translate, [v, torch.randn(d).double(), c], 1e-9)
+    """Points go in parts of 16 columns in float32, 8 or 4 in float64; edges in whole vectors."""
+    g = kernels.neighbourhoods(
+        torch.tensor([[0, 1, 2, 1], [1, 0, 1, 1]]),
+        num_sources=3,
+        num_targets=3,
+        add_self_loops=False,
+    )
+    c, v, w = (
+        torch.tensor(0.7).double(),
+        torch.randn(3, d).double() / d**0.5,
+        torch.rand(4).double(),
+    )
+    compare(kernels.translate, [v, torch.randn(d).double() / d**0.5, c], 1e-9)
     compare(kernels.squared_distance, [v, v.roll(1, 0), c], 1e-9)
+    compare(lambda v, w, c: kernels.local_sum(v, v, w, c, g), [v, w, c], 1e-9)
+    single = [x.float() for x in (v, v.roll(1, 0), c)]
+    compare(kernels.translate, single, 1e-4)
     wide = torch.randn(3, 257).double()
     with pytest.raises(NotImplementedError, match="`translate`"):  # then plain torch is asked
         kernels.translate(wide, wide[0], c)
