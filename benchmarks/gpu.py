@@ -4,7 +4,8 @@
     python benchmarks/gpu.py --bounds     needs no GPU: the table of bounds of docs/gpu.md
 
 The bytes of an edge are counted as if nothing but a row's own point were found in a cache, so a
-graph with locality can be faster than its bound.
+graph with locality can be faster than its bound. Points are read in several passes, all but the
+first from a cache. Flops are products and sums, those of numbers beside the vectors in round terms.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from torch import Tensor
 
 from hgcn import kernels
 from hgcn.kernels import backends
+from hgcn.nn.structure import both_ways
 
 CARDS = {  # bytes a second, by the makers' data sheets
     "T4": 320e9, "RTX 3090": 936e9, "RTX 4090": 1008e9, "A100 40GB": 1555e9, "H100 SXM": 3350e9,
@@ -47,13 +49,13 @@ def costs(d: int) -> dict[str, tuple[str, int, int, int, int]]:
         ),
         "attention": (
             "edge",
-            (INDEX + row + REAL) + 3 * REAL + (INDEX + 3 * REAL),
+            (INDEX + row + REAL) + 3 * REAL + (INDEX + 4 * REAL),
             4 * d + 20,
             2 * REAL + (INDEX + row + 3 * REAL) + (2 * INDEX + row + REAL),
             5 * d + 6,
         ),
-        "squared_distance": ("pair", 2 * row + REAL, 9 * d + 90, 4 * row + 4 * REAL, 15 * d + 160),
-        "translate": ("point", 2 * row, 12 * d + 130, 3 * row, 26 * d + 260),
+        "squared_distance": ("pair", 2 * row + REAL, 13 * d + 90, 4 * row + 4 * REAL, 24 * d + 160),
+        "translate": ("point", 2 * row, 31 * d + 130, 3 * row + 2 * REAL, 45 * d + 260),
     }
 
 
@@ -94,6 +96,14 @@ def problems(n: int, degree: int, d: int) -> dict[str, tuple[Callable[[], Tensor
     }
 
 
+def pair_counts(n: int, degree: int) -> Callable[[], Tensor]:
+    """The counts of random pairs on a random graph; they have no gradient."""
+    ends = torch.randint(n, (2, n * degree // 2), device="cuda")
+    shown = both_ways(torch.cat((ends, ends.flip(0)), dim=1), None, n)
+    pairs = torch.randint(n, (2, n), device="cuda")
+    return lambda: kernels.pair_counts(pairs, shown.weight, shown.direction, shown.graph)
+
+
 def seconds(call: Callable[[], Tensor], by: list[Tensor], backend: str) -> float | None:
     """The least time of five for a call and its gradient; None if it does not fit into memory."""
     best = float("inf")
@@ -102,7 +112,9 @@ def seconds(call: Callable[[], Tensor], by: list[Tensor], backend: str) -> float
             for _ in range(6):  # the first compiles
                 torch.cuda.synchronize()
                 before = time.perf_counter()
-                torch.autograd.grad(call().sum(), by)
+                total = call().sum()
+                if by:
+                    torch.autograd.grad(total, by)
                 torch.cuda.synchronize()
                 best = min(best, time.perf_counter() - before)
     except torch.OutOfMemoryError:
@@ -110,12 +122,18 @@ def seconds(call: Callable[[], Tensor], by: list[Tensor], backend: str) -> float
     return best
 
 
+def bandwidth(card: object) -> float | None:
+    """Bytes a second that the card says it can move: two for each clock and each wire's bit."""
+    clock, wires = (getattr(card, f"memory_{name}", 0) for name in ("clock_rate", "bus_width"))
+    return 2 * 1e3 * clock * wires / 8 or None
+
+
 def measure(n: int, degree: int, dimensions: list[int]) -> None:
     """Print the table."""
     import triton
 
     card = torch.cuda.get_device_properties(0)
-    known = next((rate for name, rate in CARDS.items() if name.split()[0] in card.name), None)
+    known = bandwidth(card)
     print(f"{card.name}, torch {torch.__version__}, Triton {triton.__version__}")
     print(f"{n:,} nodes, {n * degree:,} edges, forward + backward, best of five")
     print("| operation | d | fused (ms) | GB/s counted | of the bandwidth | plain torch (ms) |")
@@ -128,6 +146,9 @@ def measure(n: int, degree: int, dimensions: list[int]) -> None:
             share = f"{rate / known:.0%}" if known else ""
             times = [f"{1e3 * t:.2f}" if t else "no memory" for t in (fused, plain)]
             print(f"| `{name}` | {d} | {times[0]} | {rate / 1e9:.0f} | {share} | {times[1]} |")
+    # Plain torch would need a row of all nodes for each pair.
+    counted = seconds(pair_counts(n, degree), [], "triton")
+    print(f"| `pair_counts` of {n:,} pairs | | {1e3 * (counted or 0):.2f} | | | |")
 
 
 if __name__ == "__main__":

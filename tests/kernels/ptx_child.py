@@ -1,57 +1,71 @@
-"""Compile every Triton kernel for cards that are not here; a line for each that worked.
+"""Compile every Triton kernel for cards that are not here, as a launch on one would.
 
-    python tests/kernels/ptx_child.py 64 80 90     dimension 64, every kernel for sm_80 and sm_90
-    python tests/kernels/ptx_child.py 2 80 90 turns        each kernel for one of them, in turn
+    python tests/kernels/ptx_child.py 80:float32:16 90:float64:256
 
-A process of its own, without the interpreter: launches are caught, and their kernels are compiled
-for the types of their arguments. Nothing is computed.
+Each argument is a card, a type and a dimension. A line for each kernel tells its registers, and the
+bytes of a thread's stack, which are numbers that found no register. Nothing is computed.
+
+A process of its own, without the interpreter: launches are caught, and end when the kernel is
+compiled. What the compiler is told of the arguments is what it is told on a card: that a number is
+one or a multiple of 16, and that an address is.
 """
 
+import re
+import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import torch
 import triton
 from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
+from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
 from hgcn import kernels
 from hgcn.kernels import backends, triton_gpu
 
-TYPES = {
-    torch.float32: "*fp32", torch.float64: "*fp64", torch.int64: "*i64", torch.int32: "*i32",
-    torch.int8: "*i8",
-}  # fmt: skip
-OPTIONS = ("num_warps", "enable_fp_fusion")
-caught = {}
+TOOLS = Path(triton.__file__).parent / "backends/nvidia/bin"
+launch = JITFunction.run
+compiled = {}
 
 
-def catch(kernel: JITFunction, *args: object, **options: object) -> None:
-    caught.setdefault(kernel.__name__, (kernel, args, options))
+class Card:
+    """What Triton asks a driver when it compiles."""
+
+    def __init__(self, capability: int) -> None:
+        self.capability = capability
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget("cuda", self.capability, 32)
+
+    def get_current_device(self) -> int:
+        return self.capability  # compiled kernels are kept for each device
+
+    def get_current_stream(self, device: int) -> int:
+        return 0
 
 
-def compiled_for(capability: int, kernel: JITFunction, args: tuple, options: dict) -> str:
-    named = dict(zip(kernel.arg_names, args, strict=False))
-    constants = {name: options[name] for name in kernel.arg_names if name in options}
-    signature = dict.fromkeys(kernel.arg_names, "constexpr")
-    signature |= {
-        name: TYPES[x.dtype] if isinstance(x, torch.Tensor) else "i32" for name, x in named.items()
-    }
-    source = ASTSource(fn=kernel, signature=signature, constexprs=constants)
-    chosen = {name: options[name] for name in OPTIONS}
-    out = triton.compile(source, target=GPUTarget("cuda", capability, 32), options=chosen)
-    return out.asm["ptx"]
+def catch(kernel: JITFunction, *args: object, warmup: bool, **options: object) -> None:
+    made = launch(kernel, *args, warmup=True, **options)
+    assert f".target sm_{driver.active.capability}" in made.asm["ptx"]
+    # Triton's exponential has a product and a sum in one, whatever the options.
+    assert "fma.rn.f32" not in made.asm["ptx"] or kernel.__name__ == "_exponentials"
+    compiled[made.hash] = (kernel.__name__, made)
 
 
-def launch_everything(d: int) -> None:
+def launch_everything(d: int, dtype: torch.dtype) -> None:
     edges = torch.arange(600).remainder(2).expand(2, -1)  # a hub, so that segments are folded
     g = kernels.neighbourhoods(edges, num_sources=2, num_targets=2, add_self_loops=False)
-    v, w = torch.zeros(2, d, requires_grad=True), torch.zeros(600, requires_grad=True)
-    c, bias = torch.ones((), requires_grad=True), torch.zeros(d, requires_grad=True)
-    both, vector = torch.zeros(2, 2 * d, requires_grad=True), torch.zeros(1, d)
+    v, w, c, bias, both, vector = (
+        torch.zeros(shape, dtype=dtype, requires_grad=True)
+        for shape in ((2, d), (600,), (), (d,), (2, 2 * d), (1, d))
+    )
     outputs = [
         kernels.local_sum(v, v, w, c, g),
+        kernels.local_sum(v, v.flip(0), w, c, g),
         kernels.translate(v, bias, c),
+        kernels.translate(v, v, c),
         kernels.squared_distance(v, v, c),
         kernels.weighted_sum(v, w, g),
         kernels.attention(both, None, bias, vector, w, g, negative_slope=0.2),
@@ -62,15 +76,29 @@ def launch_everything(d: int) -> None:
     kernels.pair_counts(torch.zeros(2, 3, dtype=torch.int64), w.double(), direction, g)
 
 
+def resources(kernel: object) -> tuple[int, int]:
+    """Registers and bytes of stack of a thread."""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(kernel.asm["cubin"])
+        file.flush()
+        told = subprocess.run(
+            [TOOLS / "cuobjdump", "-res-usage", file.name],
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    registers, stack = re.search(r"REG:(\d+) STACK:(\d+)", told.stdout).groups()
+    return int(registers), int(stack)
+
+
 if __name__ == "__main__":
     JITFunction.run = catch
     triton_gpu._can = lambda *tensors, width=1: True
-    with backends.using("triton"):
-        launch_everything(int(sys.argv[1]))
-    capabilities, turns = [int(x) for x in sys.argv[2:4]], "turns" in sys.argv
-    for number, (name, launch) in enumerate(sorted(caught.items())):
-        for capability in capabilities[number % 2 :: 2] if turns else capabilities:
-            ptx = compiled_for(capability, *launch)
-            assert f".target sm_{capability}" in ptx
-            assert "fma.rn.f32" not in ptx or name == "_exponentials"
-            print(name, capability, flush=True)
+    for wanted in sys.argv[1:]:
+        capability, dtype, dimension = wanted.split(":")
+        driver.set_active(Card(int(capability)))
+        compiled.clear()
+        with backends.using("triton"):
+            launch_everything(int(dimension), getattr(torch, dtype))
+        for name, kernel in compiled.values():
+            print(name, *wanted.split(":"), *resources(kernel), flush=True)

@@ -1,8 +1,11 @@
 """Half precision is computed in float32, and plain torch can be compiled as one graph."""
 
+import itertools
+
+import kernel_inputs
 import pytest
 import torch
-from kernel_inputs import NODES, D, graph, points, shares
+from kernel_inputs import D, graph, points, shares
 from torch import Tensor
 
 from hgcn import kernels
@@ -11,7 +14,7 @@ from hgcn.kernels import backends
 
 def operations() -> dict:
     g = graph()
-    pairs = torch.randint(NODES, (2, 9))
+    pairs = torch.randint(kernel_inputs.NODES, (2, 9))
     bias, vector = torch.randn(4), torch.randn(2, 2)
     return {
         "local_sum": lambda v, w, c: kernels.local_sum(v, v, w, c, g),
@@ -28,11 +31,21 @@ def operations() -> dict:
 NAMES = tuple(operations())
 
 
-@pytest.mark.parametrize("backend", ["numba", "torch"])
-@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
-@pytest.mark.parametrize("name", NAMES)
-def test_half_precision_is_computed_in_float32(name: str, dtype: torch.dtype, backend: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "dtype", "backend"),
+    [
+        *itertools.product(NAMES, (torch.bfloat16, torch.float16), ("numba", "torch")),
+        *((name, torch.bfloat16, "triton") for name in NAMES if name != "ends"),
+    ],
+)
+def test_half_precision_is_computed_in_float32(
+    name: str, dtype: torch.dtype, backend: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The result is that of float32 at the same inputs, rounded; weights stay in float32."""
+    if backend == "triton":
+        pytest.importorskip("triton", reason="needs Triton, of the extra gpu")
+        monkeypatch.setattr(kernel_inputs, "NODES", 12)  # Triton's interpreter is slow
+        monkeypatch.setattr(kernel_inputs, "EDGES", 24)
     call, c = operations()[name], torch.tensor(0.7)
     v, w = points(1.0).to(dtype), shares(graph()).float()
     results = []
@@ -64,4 +77,4 @@ def test_plain_torch_compiles_as_one_graph(name: str) -> None:
     made = both(torch.compile(call, fullgraph=True, backend="eager"))
     for ours, theirs in zip(made, both(call), strict=True):
         torch.testing.assert_close(ours, theirs)
-    assert inputs[0].shape == (NODES, D)
+    assert inputs[0].shape == (kernel_inputs.NODES, D)

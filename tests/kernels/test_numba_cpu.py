@@ -119,6 +119,7 @@ def test_neighbourhoods_are_sorted_and_kept() -> None:
 def test_an_import_starts_nothing() -> None:
     """No threads, no listener, no compilation, no cache: all that comes with the first call."""
     script = """if True:
+        import sys
         import torch
         torch.set_num_threads(2)
         import hgcn.kernels, hgcn.inference.pair_search, hgcn.scenes.stress
@@ -128,6 +129,7 @@ def test_an_import_starts_nothing() -> None:
         assert compiled._pool.cache_info().currsize == 0
         assert not any(event._registered.values())
         assert compiled.source_stamp.cache_info().currsize == 0
+        assert "triton" not in sys.modules
     """
     subprocess.run([sys.executable, "-c", script], check=True)
 

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import defaultdict
 from pathlib import Path
 
 import networkx as nx
@@ -13,20 +14,24 @@ import torch
 from test_backends import compare
 from test_counts_of_pairs import all_pairs, shown
 from torch import Tensor
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
 
 pytest.importorskip("triton", reason="needs Triton, of the extra gpu")
 
+import triton
+import triton.language as tl
+
 from hgcn import kernels
-from hgcn.config import Config
-from hgcn.kernels import backends, csr
+from hgcn.kernels import backends, csr, triton_gpu
 from hgcn.kernels.numba_cpu import counts_of_pairs as counts_on_cpu
-from hgcn.kernels.triton_gpu import counts_of_pairs, local_aggregation, rows, softmax, sums
-from hgcn.nn import HGCNConv
-from hgcn.training import loop
-from hgcn.training.problem import Problem, choose
-from small_graphs import tree
+from hgcn.kernels.triton_gpu import (
+    counts_of_pairs,
+    local_aggregation,
+    points,
+    rows,
+    scalars,
+    softmax,
+    sums,
+)
 
 
 @pytest.fixture
@@ -64,6 +69,11 @@ def test_rows_of_hubs_are_divided_among_programs():
     both, bias, vector = torch.randn(4, 8).double(), torch.randn(4).double(), torch.randn(2, 2)
     inputs = [both, bias, vector.double(), w]
     compare(lambda b, *rest: attend(b, None, *rest, graph=g), inputs, 1e-9)
+    # The largest score is in another segment than the first, and far from those there.
+    steep = torch.arange(12.0).mul(1000)[:, None].expand(12, 2)
+    rest = torch.zeros(1), torch.ones(1, 1), torch.ones(17)
+    share = attend(steep, None, *rest, graph=hubs(12))[:11, 0]
+    assert share.tolist() == [0.0] * 10 + [1.0]
 
 
 @pytest.mark.usefixtures("_on_triton")
@@ -101,12 +111,53 @@ def test_float32_far_from_the_origin():
             assert x.isfinite().all()
 
 
+@triton.jit
+def _functions(x, out, N: tl.constexpr):
+    at = tl.arange(0, N)
+    number = tl.load(x + at)
+    kappa = scalars.kappa_of(number)
+    tl.store(out + at, kappa)
+    tl.store(out + N + at, scalars.kappa_slope(number, kappa, kappa))
+    tl.store(out + 2 * N + at, scalars.asinh(number))
+    tl.store(out + 3 * N + at, scalars.expm1(tl.minimum(number, 20.0)))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_functions_of_one_number_have_the_digits_of_their_type(dtype):
+    h = torch.logspace(-8, 8, 128, dtype=torch.float64).to(dtype)
+    out = h.new_empty(4, 128)
+    _functions[1,](h, out, N=128)
+    x = h.double()
+    kappa = x.sqrt().asinh() / (x * (1 + x)).sqrt()
+    slope = (1 - (1 + 2 * x) * kappa) / (2 * x * (1 + x))
+    slope = torch.where(x < 1e-3, -2 / 3 + 16 / 15 * x - 48 / 35 * x**2 + 512 / 315 * x**3, slope)
+    expected = torch.stack((kappa, slope, x.asinh(), x.clamp_max(20).expm1()))
+    error = (out.double() / expected - 1).abs().amax(1) / torch.finfo(dtype).eps
+    # The slope cancels a little where its series ends; in float64 the formula above does, too.
+    limits = torch.tensor([8.0, 40.0 if dtype == torch.float32 else 1e5, 8.0, 8.0])
+    assert (error < limits).all(), error
+
+
 @pytest.mark.usefixtures("_on_triton")
-@pytest.mark.parametrize("d", [2, 130])
+@pytest.mark.parametrize("d", [17, 255])
 def test_any_dimension_up_to_256(d):
-    c, v = torch.tensor(0.7).double(), torch.randn(3, d).double()
-    compare(kernels.translate, [v, torch.randn(d).double(), c], 1e-9)
+    """Points go in parts of 16 columns in float32, 8 or 4 in float64; edges in whole vectors."""
+    g = kernels.neighbourhoods(
+        torch.tensor([[0, 1, 2, 1], [1, 0, 1, 1]]),
+        num_sources=3,
+        num_targets=3,
+        add_self_loops=False,
+    )
+    c, v, w = (
+        torch.tensor(0.7).double(),
+        torch.randn(3, d).double() / d**0.5,
+        torch.rand(4).double(),
+    )
+    compare(kernels.translate, [v, torch.randn(d).double() / d**0.5, c], 1e-9)
     compare(kernels.squared_distance, [v, v.roll(1, 0), c], 1e-9)
+    compare(lambda v, w, c: kernels.local_sum(v, v, w, c, g), [v, w, c], 1e-9)
+    single = [x.float() for x in (v, v.roll(1, 0), c)]
+    compare(kernels.translate, single, 1e-4)
     wide = torch.randn(3, 257).double()
     with pytest.raises(NotImplementedError, match="`translate`"):  # then plain torch is asked
         kernels.translate(wide, wide[0], c)
@@ -124,6 +175,21 @@ def test_indices_of_32_bits_give_the_same_bits():
         results.append((out, *torch.autograd.grad(out.square().sum(), leaves)))
     for one, two in zip(*results, strict=True):
         assert torch.equal(one, two)
+
+
+def test_a_gpu_without_kernels_is_told_of_once(monkeypatch, caplog):
+    """Triton may be missing, or lack a compiler: then plain torch computes, and a line says so."""
+    monkeypatch.setattr(triton_gpu, "_works", triton_gpu._works.__wrapped__)
+    device = torch.device("cpu")  # which has no driver, as the first kernel finds out
+    monkeypatch.setattr(points, "_polar", triton.runtime.JITFunction(points._polar.fn))
+    with caplog.at_level("WARNING", logger="hgcn"):
+        assert not triton_gpu._works(device)
+    assert "plain torch" in caplog.text
+    caplog.clear()
+    monkeypatch.setitem(sys.modules, "hgcn.kernels.triton_gpu.points", None)
+    with caplog.at_level("WARNING", logger="hgcn"):
+        assert not triton_gpu._works(device)
+    assert "hgcn[gpu]" in caplog.text
 
 
 GRAPHS = {
@@ -156,115 +222,6 @@ def test_sampled_counts_have_the_right_mean(monkeypatch):
     assert (found[:, 3] != exact[:, 3]).any()
 
 
-WAITS = re.compile(
-    r"aten::(_local_scalar_dense|item|nonzero|masked_select|_?unique\w*|bincount|is_nonzero|equal"
-    r"|repeat_interleave|_assert_scalar|allclose)$"
-)
-
-
-class Watch(TorchDispatchMode):
-    """Notes operations for whose result the processor waits on a GPU.
-
-    Taken to be on the CPU is what is given, what its generator draws, and what is made of these.
-    """
-
-    def __init__(self, *on_cpu: Tensor) -> None:
-        super().__init__()
-        self.waits: list[str] = []
-        self._on_cpu = {id(tensor): tensor for tensor in on_cpu}
-
-    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        kwargs = kwargs or {}
-        name = function._schema.name
-        inputs = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
-        drawn = kwargs.get("generator") is not None
-        on_cpu = drawn or (inputs and all(id(x) in self._on_cpu for x in inputs))
-        waits = WAITS.match(name) or (name == "aten::index" and _has_mask(args[1]))
-        if waits and not on_cpu:
-            self.waits.append(name)
-        made = function(*args, **kwargs)
-        if on_cpu:
-            self._on_cpu |= {id(x): x for x in tree_leaves(made) if isinstance(x, Tensor)}
-        return made
-
-
-def _has_mask(indices) -> bool:
-    return any(index is not None and index.dtype == torch.bool for index in indices)
-
-
-def test_the_watch_notices_what_waits():
-    x = torch.randn(4)
-    with Watch() as watch:
-        x.sum().item()
-        x[x > 0]
-        bool((x > 0).any())
-        torch.equal(x, x)
-    assert len(watch.waits) >= 4
-
-
-@pytest.fixture
-def _as_on_a_gpu(monkeypatch):
-    """Take the path of tensors that are on a GPU."""
-    # Not `delitem`: put back, the first backend would be the last.
-    others = {name: one for name, one in backends.BACKENDS.items() if name != "numba"}
-    monkeypatch.setattr(backends, "BACKENDS", others)
-    monkeypatch.setattr(csr, "_check", lambda *_: None)  # on the GPU a check of its own
-    monkeypatch.setattr(csr, "_build", csr._build_on_device)
-    monkeypatch.setattr(HGCNConv, "_check_finite", staticmethod(lambda *_: None))  # CPU only
-    monkeypatch.setattr(csr.Neighbourhoods, "degree", _degree_on_device)
-    monkeypatch.setattr(Tensor, "numpy", _no_array)
-    monkeypatch.setattr("hgcn.kernels.kept._state", lambda tensor: (tensor._version,))
-
-
-@pytest.mark.usefixtures("_as_on_a_gpu")
-def test_a_layer_does_not_wait_for_the_device():
-    """New edges, a layer of each kind, and the gradient."""
-    layers = [HGCNConv(3, 2, aggregation=kind) for kind in ("local", "origin")]
-    x, edge_index = torch.randn(4, 3), torch.tensor([[0, 1, 2, 2, 3], [1, 0, 1, 2, 0]])
-    with Watch() as watch:
-        edges = edge_index.clone()
-        total = sum(layer(x, edges).square().sum() for layer in layers)
-        weights = [weight for layer in layers for weight in layer.parameters()]
-        torch.autograd.grad(total, weights, allow_unused=True)
-    assert watch.waits == []
-
-
-@pytest.mark.parametrize("task", ["link", "node"])
-def test_a_step_of_training_does_not_wait_for_the_device(task, request, monkeypatch):
-    """From the draw of hidden edges to the gradient, which is clipped; torch's Adam is its own."""
-    graph = tree(8)
-    edges = torch.tensor(sorted(graph.edge_index.T.tolist())).T  # as every reader gives them
-    graph = graph.replace(edge_index=edges)
-    problem = Problem(graph, choose(graph, Config(task=task, dim=2, clip=1.0, dropout=0.3)))
-    own = problem.task(problem.predictor().train())
-    generator = torch.Generator().manual_seed(0)
-    optimizer = torch.optim.Adam(own.predictor.parameters())
-    state = loop.State(own.predictor, optimizer, generator, loop.Average(own.predictor, 0.9))
-    sizes = []
-    if task == "link":
-        pairs = own.parts.sample_negatives(4, generator)  # drawn on the CPU, with NumPy
-        monkeypatch.setattr(type(own.parts), "sample_negatives", lambda *_: pairs)
-        sizes = [own._hiding._messages.sizes, own._hiding._positives.sizes]
-        assert own._mirrored
-    monkeypatch.setattr(optimizer, "step", lambda: None)
-    request.getfixturevalue("_as_on_a_gpu")
-    monkeypatch.setattr(Tensor, "is_cpu", False)
-    with Watch(*sizes) as watch:
-        (batch,) = own.batches(1, generator)
-        loss, _ = loop._step(own, state, 1, batch, False)
-    assert watch.waits == []
-    assert loss > 0
-
-
-def _no_array(tensor: Tensor) -> None:
-    raise AssertionError("Expected a step without NumPy.")
-
-
-@property
-def _degree_on_device(graph: kernels.Neighbourhoods) -> Tensor:
-    return csr._degree_on_device(graph.target, graph.counts, graph.num_targets)
-
-
 def test_rows_built_on_the_device_are_the_same_neighbourhoods():
     """A self-loop that is there already is not counted twice."""
     edge_index = torch.tensor([[2, 0, 1, 1, 3], [1, 1, 1, 0, 3]])
@@ -281,24 +238,29 @@ def test_rows_built_on_the_device_are_the_same_neighbourhoods():
 
 
 def test_every_kernel_compiles_for_cards_that_are_not_here(tmp_path):
-    """PTX for sm_80 or sm_90: what only the interpreter accepts is found without a GPU."""
+    """What only the interpreter accepts is found without a GPU, and what needs too many registers.
+
+    Both types are compiled, a dimension that is one and the widest, for one card each.
+    """
     child = Path(__file__).with_name("ptx_child.py")
     environment = os.environ | {"TRITON_CACHE_DIR": str(tmp_path)}
     del environment["TRITON_INTERPRET"]
     made = subprocess.run(
-        [sys.executable, child, "2", "80", "90", "turns"],
+        [sys.executable, child, "80:float64:1", "90:float32:256"],
         env=environment,
         capture_output=True,
         text=True,
         check=False,
     )
     assert made.returncode == 0, made.stderr
-    sources = Path(rows.__file__).parent.glob("*.py")
     written = {
         name
-        for source in sources
-        for name in re.findall(r"^ +(\w+)\[[\w., ()]+\]\(", source.read_text(), re.MULTILINE)
+        for source in Path(rows.__file__).parent.glob("*.py")
+        for name in re.findall(r"^ +(\w+)\[[\w., ()-]+\]\(", source.read_text(), re.MULTILINE)
     }
-    done = dict(line.split() for line in made.stdout.splitlines())
-    assert set(done) == written
-    assert set(done.values()) == {"80", "90"}
+    done = defaultdict(set)
+    for line in made.stdout.splitlines():
+        name, card, dtype, _, _, stack = line.split()
+        done[card, dtype].add(name)
+        assert int(stack) < 64 or dtype == "float64", line
+    assert done == {("80", "float64"): written, ("90", "float32"): written}

@@ -26,12 +26,19 @@ MAX_DEGREE = 5
 
 def degree_features(edge_index: Tensor, num_nodes: int, *, directed: bool = False) -> Tensor:
     """A constant, log(1 + degree), and a one-hot code of the degree up to 5, for each node."""
-    degree = torch.bincount(edge_index[1], minlength=num_nodes)
+    degree = _counts(edge_index[1], num_nodes)
     if directed:
-        degree += torch.bincount(edge_index[0], minlength=num_nodes)
+        degree += _counts(edge_index[0], num_nodes)
     steps = torch.eye(MAX_DEGREE + 1, device=degree.device)[degree.clamp_max(MAX_DEGREE)]
     logs = degree[:, None].float().log1p()
     return torch.cat((torch.ones_like(logs), logs, steps), dim=1)
+
+
+def _counts(nodes: Tensor, num_nodes: int) -> Tensor:
+    if nodes.is_cpu:
+        return torch.bincount(nodes, minlength=num_nodes)
+    # For the same a GPU would be waited for.
+    return nodes.new_zeros(num_nodes).index_add(0, nodes, torch.ones_like(nodes))
 
 
 DEGREE_NAMES = (

@@ -88,9 +88,7 @@ def distinct(keys: Any) -> Any:
     if isinstance(keys, Tensor):
         # NumPy sorts integers ten times as fast as torch does, but knows no other devices.
         return (
-            torch.unique(keys)
-            if keys.is_cuda
-            else torch.from_numpy(distinct(keys.detach().numpy()))
+            torch.from_numpy(distinct(keys.detach().numpy())) if keys.is_cpu else torch.unique(keys)
         )
     # Not np.unique: its hash table takes half a minute for 20 million keys.
     ordered = np.sort(keys)

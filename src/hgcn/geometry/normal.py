@@ -270,7 +270,7 @@ class _Move:
             + (self.beta * p_length).square()
             + torch.where(at_origin, 2 * self.alpha * self.beta * wx, 0.0)
         )
-        positive = square > 0
+        positive = ~(square <= 0)  # so that what is no number stays none
         self.sinh_length = torch.where(positive, torch.where(positive, square, 1.0).sqrt(), 0.0)
 
     def length(self) -> Tensor:

@@ -18,6 +18,9 @@ from hgcn.kernels.rows import Ints, Rows, divided_rows, sort_edges, sorted_rows
 
 Made = TypeVar("Made")
 
+TOLD_LATER = {"cuda"}
+"""Types of devices that check by themselves, and stop, so that the processor need not wait."""
+
 
 @dataclass(frozen=True)
 class Neighbourhoods:
@@ -93,8 +96,11 @@ class Neighbourhoods:
             totals: for each source, the weight of all edges that end at it; by default that of
                 these edges, whose sources and targets must then be the same nodes.
         """
-        if totals is None:
+        if totals is None and (weight.is_cpu or torch.compiler.is_compiling()):
             totals = weight.new_zeros(self.num_targets).index_add(0, self.target, weight)
+        elif totals is None:  # on a GPU torch adds in any order
+            ones = weight.new_ones(self.num_sources, 1)
+            totals = backends.call("weighted_sum", ones, ones, weight, self)[:, 0]
         root = torch.where(totals > 0, totals.rsqrt(), 0.0).to(weight.dtype)
         return weight * root[self.source] * root[self.target]
 
@@ -199,7 +205,7 @@ def _check(edge_index: Tensor, num_sources: int, num_targets: int) -> None:
     for name, ids, count in zip(
         ("sources", "targets"), edge_index, (num_sources, num_targets), strict=True
     ):
-        if ids.device.type == "cuda":
+        if ids.device.type in TOLD_LATER:
             # The processor does not wait: the device stops at a wrong id, as at a wrong index.
             message = f"Expected the {name} in `edge_index` to be ids in 0..{count - 1}."
             torch._assert_async(((ids >= 0) & (ids < count)).all(), message)

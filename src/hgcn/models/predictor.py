@@ -143,13 +143,11 @@ class Predictor(nn.Module):
         edge_index: Tensor,
         edge_weight: Tensor | None,
         num_nodes: int,
-        *,
-        mirrored: bool | None = None,
     ) -> Tensor | None:
         """What the nodes of each pair have in common on these edges, for :meth:`links`."""
         if self.structure is None:
             return None
-        facts = pair_facts(pairs, edge_index, edge_weight, num_nodes, mirrored=mirrored)
+        facts = pair_facts(pairs, edge_index, edge_weight, num_nodes)
         return facts.to(self.structure.out.weight)
 
     def classes(self, z: Tensor) -> Tensor:

@@ -118,9 +118,11 @@ class Hyperbolic:
         return principal_plane(v), self.curvatures[0]
 
     def number(self, like: Tensor | None = None) -> Tensor:
-        """The number c as a tensor, of the type and device of another one."""
+        """The number c as a tensor, on the device of another one; if it is fixed, of its type."""
         if isinstance(self.curvature, Curvature):
-            return self.curvature()
+            c = self.curvature()
+            # Embeddings that were brought to the CPU are compared there.
+            return c if like is None else c.to(like.device)
         dtype = torch.float64 if like is None else like.dtype
         device = None if like is None else like.device
         return torch.tensor(self.curvature, dtype=dtype, device=device)

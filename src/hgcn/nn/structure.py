@@ -32,8 +32,20 @@ class Shown(NamedTuple):
     direction: Tensor
     undirected: bool
 
+    def within(self, numbers: Tensor) -> Shown:
+        """Some of the edges alone: those of these numbers, in order, each in both its rows."""
+        graph, size = self.graph, len(numbers)
+        order = torch.arange(size, dtype=graph.order.dtype, device=numbers.device)
+        source, target, weight, direction = (
+            x.index_select(0, numbers)
+            for x in (graph.source, graph.target, self.weight, self.direction)
+        )
+        n = graph.num_targets
+        some = kernels.Neighbourhoods(source, target, order, n, n, size)
+        return Shown(some, weight, direction, self.undirected)
 
-def is_mirrored(edge_index: Tensor, n: int) -> bool:
+
+def _is_mirrored(edge_index: Tensor, n: int) -> bool:
     """Whether edges are in order, each once and in both directions, without self-loops.
 
     So are those of an undirected graph of ours, and so they stay if both directions are removed.
@@ -44,18 +56,15 @@ def is_mirrored(edge_index: Tensor, n: int) -> bool:
     return bool(mirrored & (keys(edge_index, n).diff() > 0).all() & (source != target).all())
 
 
-def both_ways(
-    edge_index: Tensor, edge_weight: Tensor | None, n: int, *, mirrored: bool | None = None
-) -> Shown:
-    """Edges as :func:`hgcn.kernels.pair_counts` takes them.
+def both_ways(edge_index: Tensor, edge_weight: Tensor | None, n: int) -> Shown:
+    """Edges as :func:`hgcn.kernels.pair_counts` takes them; a GPU is waited for.
 
     Args:
         edge_index: the edges that are visible, shape ``[2, E]``.
         edge_weight: their weights.
         n: number of nodes.
-        mirrored: the answer of :func:`is_mirrored`, where it is known; asking waits for a GPU.
     """
-    if is_mirrored(edge_index, n) if mirrored is None else mirrored:
+    if _is_mirrored(edge_index, n):
         graph = _rows(edge_index, n)
         weight = graph.weights(edge_weight, torch.float64)
         if edge_weight is not None:
@@ -82,14 +91,7 @@ def _rows(edge_index: Tensor, n: int) -> kernels.Neighbourhoods:
     return kernels.neighbourhoods(edge_index, num_sources=n, num_targets=n, add_self_loops=False)
 
 
-def pair_facts(
-    pairs: Tensor,
-    edge_index: Tensor,
-    edge_weight: Tensor | None,
-    n: int,
-    *,
-    mirrored: bool | None = None,
-) -> Tensor:
+def pair_facts(pairs: Tensor, edge_index: Tensor, edge_weight: Tensor | None, n: int) -> Tensor:
     """Facts of pairs of nodes ``[M, FACTS]``, all zero where two nodes have nothing in common.
 
     They are counted on the edges given, without the edge between the two nodes themselves: roots
@@ -103,7 +105,6 @@ def pair_facts(
         edge_index: the edges that are visible, shape ``[2, E]``.
         edge_weight: their weights.
         n: number of nodes.
-        mirrored: the answer of :func:`is_mirrored`, where it is known; asking waits for a GPU.
 
     Example:
         >>> edges = torch.tensor([[0, 1, 1, 2], [1, 0, 2, 1]])  # a path of three nodes
@@ -111,7 +112,11 @@ def pair_facts(
         >>> facts.shape[0], bool(facts.any())  # its ends have a neighbour in common
         (1, True)
     """
-    shown = both_ways(edge_index, edge_weight, n, mirrored=mirrored)
+    return facts_on(pairs, both_ways(edge_index, edge_weight, n))
+
+
+def facts_on(pairs: Tensor, shown: Shown) -> Tensor:
+    """:func:`pair_facts` on edges that are in the rows of both their nodes already."""
     counts = kernels.pair_counts(pairs, shown.weight, shown.direction, shown.graph)
     return _facts(pairs, counts, _Degrees(shown))
 
@@ -146,8 +151,9 @@ def _facts(pairs: Tensor, counts: Tensor, degrees: _Degrees) -> Tensor:
     return torch.cat(
         (
             linked,
-            counts[:, [0, 3]].log1p(),
-            counts[:, [1, 2, 4]].sqrt(),
+            # Slices: a list of columns would be copied to the device, which waits for it.
+            torch.cat((counts[:, :1], counts[:, 3:4]), dim=1).log1p(),
+            torch.cat((counts[:, 1:3], counts[:, 4:5]), dim=1).sqrt(),
             (distance.unsqueeze(1) == steps).to(counts.dtype),
             linked * torch.stack((low + high, high - low, low), dim=1),
             counts[:, 6:].log1p() - counts[:, :1].log1p(),

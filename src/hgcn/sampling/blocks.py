@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from hgcn import kernels
+from hgcn.data.sent import sent
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,8 +72,8 @@ class Block:
     def to(self, device: torch.device, dtype: torch.dtype) -> Block:
         """The same on a device; weights as ``dtype``."""
         moved: dict[str, Any] = {
-            name: value if value is None else value.to(device=device, dtype=dtype)
+            name: value if value is None else sent(value.to(dtype), device)
             for name in ("edge_weight", "stands", "totals")
             for value in [getattr(self, name)]
         }
-        return replace(self, edge_index=self.edge_index.to(device), **moved, _kept={})
+        return replace(self, edge_index=sent(self.edge_index, device), **moved, _kept={})

@@ -25,6 +25,7 @@ from torch import Tensor
 
 from hgcn.config import Config
 from hgcn.data.graph import Graph
+from hgcn.data.sent import sent
 from hgcn.data.sparse import select_rows
 from hgcn.errors import ConfigError
 from hgcn.models.base import Encoder
@@ -163,7 +164,7 @@ def shuffled(count: int, config: Config, generator: torch.Generator) -> list[Ten
 
 def sampled(sample: Sample, x: Tensor, device: torch.device, dtype: torch.dtype) -> Sampled:
     """The input of an encoder for a sample, on a device; ``x`` are features of all nodes."""
-    own = select_rows(x, sample.nodes).to(device=device, dtype=dtype)
+    own = sent(select_rows(x, sample.nodes).to(dtype), device)
     return Sampled(own, tuple(block.to(device, dtype) for block in sample.blocks()))
 
 

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from hgcn.data import pairs as node_pairs
+from hgcn.data.sent import sent
 from hgcn.data.splits import LinkPart
 
 
@@ -20,6 +21,9 @@ class Hiding:
     Args:
         part: the part, whose positives may be hidden.
         home: where the numbers of edges are wanted.
+
+    Attributes:
+        messages, positives: of the part, to which pair each edge belongs.
     """
 
     def __init__(self, part: LinkPart, home: torch.device) -> None:
@@ -30,22 +34,30 @@ class Hiding:
         position, found = node_pairs.find(known, messages)
         # A message between nodes that are no positive, such as a self-loop, is never hidden.
         of_message = torch.where(found, position, len(known))
-        self._messages, self._positives = (
-            _Units(unit.to(home), torch.bincount(unit, minlength=len(known) + 1))
-            for unit in (of_message, of_positive)
-        )
-        self._count = len(known)
+        self._home, self._count = home, len(known)
+        self.messages, self.positives = map(self._units, (of_message, of_positive))
+        self._of_message = of_message
 
-    def draw(self, share: float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-        """Hide this share of the pairs, at least one; returns the messages shown and positives."""
+    def draw(self, share: float, generator: torch.Generator) -> Tensor:
+        """A mask of the pairs to hide: this share of them, at least one."""
         hidden = torch.rand(self._count, generator=generator) < share
         if not hidden.any():
             hidden[int(torch.randint(self._count, (), generator=generator))] = True
-        hidden = torch.cat((hidden, hidden.new_zeros(1)))
-        return self._messages.within(~hidden), self._positives.within(hidden)
+        return torch.cat((hidden, hidden.new_zeros(1)))
+
+    def units_of(self, edges: Tensor, messages: Tensor) -> Units:
+        """Other edges between the nodes of messages, all of them in a numbering of one's own."""
+        edges, messages = edges.cpu().long(), messages.cpu()
+        size = _top(messages) + 1
+        there, order = node_pairs.keys(messages, size, unordered=True).sort()
+        position, _ = node_pairs.find(there, node_pairs.keys(edges, size, unordered=True))
+        return self._units(self._of_message[order[position]])
+
+    def _units(self, of_edge: Tensor) -> Units:
+        return Units(of_edge.to(self._home), torch.bincount(of_edge, minlength=self._count + 1))
 
 
-class _Units(NamedTuple):
+class Units(NamedTuple):
     """To which pair each of many edges belongs, and the number of edges of each pair."""
 
     of_edge: Tensor
@@ -54,7 +66,7 @@ class _Units(NamedTuple):
     def within(self, chosen: Tensor) -> Tensor:
         """Numbers of the edges that belong to chosen pairs."""
         size = int(self.sizes[chosen].sum())
-        there = chosen.to(self.of_edge.device)[self.of_edge]
+        there = sent(chosen, self.of_edge.device)[self.of_edge]
         return torch.nonzero_static(there, size=size)[:, 0]
 
 

@@ -16,6 +16,7 @@ from hgcn.data.features import degree_features
 from hgcn.data.graph import Graph
 from hgcn.data.neighbours import neighbours
 from hgcn.data.pairs import find, keys
+from hgcn.data.sent import sent
 from hgcn.data.splits.hierarchy import HierarchySplit, split_hierarchy
 from hgcn.data.tree_layout import tree_layout
 from hgcn.errors import GraphError
@@ -223,7 +224,7 @@ class HierarchyTask(Task):
         hidden = torch.zeros(self.graph.num_nodes, dtype=torch.bool)
         hidden[torch.from_numpy(nodes)] = True
         edges = self.parts.edges[:, ~hidden[self.parts.edges[0]]]
-        both = torch.cat((edges, edges.flip(0)), dim=1).to(self.device)
+        both = sent(torch.cat((edges, edges.flip(0)), dim=1), self.device)
         x = self.seen.x
         if self.config.degree_features:
             x = replace_last_columns(x, degree_features(both, len(x), directed=True).to(x))
@@ -249,16 +250,16 @@ class HierarchyTask(Task):
     def _plain_loss(self, z: Tensor, batch: HierarchyBatch, first: int) -> Tensor:
         """The same with any score, on any device."""
         nodes, above, candidates = (
-            torch.from_numpy(part.astype(np.int64)).to(z.device)
+            sent(torch.from_numpy(part.astype(np.int64)), z.device)
             for part in (batch.nodes, batch.above, batch.candidates)
         )
         row, hit = (
-            torch.from_numpy(np.repeat(np.arange(len(nodes)), np.diff(part))).to(z.device)
+            sent(torch.from_numpy(np.repeat(np.arange(len(nodes)), np.diff(part))), z.device)
             for part in (batch.start, batch.out_start)
         )
         wrong = self.is_a(z[nodes].unsqueeze(1), z[first + candidates].unsqueeze(0))
         wrong = wrong.index_put(
-            (hit, torch.from_numpy(batch.out).to(z.device)), wrong.new_tensor(-1e9)
+            (hit, sent(torch.from_numpy(batch.out), z.device)), wrong.new_full((), -1e9)
         )
         right = self.is_a(z[nodes[row]], z[first + above])
         return functional.softplus(wrong.logsumexp(1)[row] - right).mean()

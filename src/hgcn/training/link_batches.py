@@ -9,6 +9,7 @@ from torch import Tensor
 
 from hgcn.config import Config
 from hgcn.data.features import degree_features
+from hgcn.data.sent import sent
 from hgcn.inference.feature_map import replace_last_columns
 from hgcn.models.predictor import Predictor
 from hgcn.nn.structure import PairFacts
@@ -101,12 +102,12 @@ def plan_links(
         sample = sampler.sample(nodes, seed=batch_seed(config, epoch, number))
         seen = sampled(sample, shown.x, device, dtype)
         if degrees is not None:
-            counted = replace_last_columns(seen.x, degrees[sample.nodes].to(device))
+            counted = replace_last_columns(seen.x, sent(degrees[sample.nodes], device))
             seen = Sampled(counted, seen.blocks)
         facts = None
         if facts_of is not None:
-            facts = facts_of(pairs).to(device=device, dtype=dtype)
-        local, count = local.to(device), own.shape[1]
+            facts = sent(facts_of(pairs).to(dtype), device)
+        local, count = sent(local, device), own.shape[1]
         whole = ends[0][1] - ends[0][0], ends[1][1] - ends[1][0]
         return LinkBatch(seen, local[:, :count], local[:, count:], facts, whole)
 

@@ -14,6 +14,7 @@ from torch.nn import functional
 from hgcn.config import Config
 from hgcn.data.features import degree_features
 from hgcn.data.graph import Graph
+from hgcn.data.sent import sent
 from hgcn.data.splits import LinkPart, LinkSplit, split_links
 from hgcn.data.splits.same_degrees import same_degree_negatives
 from hgcn.errors import ConfigError
@@ -22,10 +23,10 @@ from hgcn.inference.feature_map import FeatureMap, replace_last_columns
 from hgcn.inference.trained import Trained
 from hgcn.models.predictor import Predictor
 from hgcn.names import PARTS
-from hgcn.nn.structure import is_mirrored
+from hgcn.nn.structure import Shown, both_ways, facts_on
 from hgcn.training.batches import Plan, num_batches
 from hgcn.training.hard import HARD, hard_ends, hard_metrics
-from hgcn.training.hiding import Hiding
+from hgcn.training.hiding import Hiding, Units
 from hgcn.training.link_batches import LinkBatch, plan_links
 from hgcn.training.link_defaults import link_defaults
 from hgcn.training.memory import check_memory
@@ -160,22 +161,27 @@ class LinkTask(Task):
     def _numbered(self, part: str, pairs: Tensor) -> Tensor:
         """Pairs of nodes in the numbering of a part, on the device."""
         number = self._numbers[part]
-        return (pairs if number is None else number[pairs]).to(self.home)
+        return sent(pairs if number is None else number[pairs], self.home)
 
     def batches(self, epoch: int, generator: torch.Generator) -> Iterator[LinkBatch]:
         """Some of the training edges, hidden from messages, and random other pairs."""
         if self.config.batch_size:
             yield from self.plan(epoch, generator).batches(self.config)
             return
-        seen, positives, negatives = self._drawn(generator)
-        if seen is not self._inputs["train"] and self.config.degree_features:
+        seen, positives, negatives, hidden = self._drawn(generator)
+        if hidden is not None and self.config.degree_features:
             seen = replace(seen, x=self._counted(seen.x, seen.edge_index))
         batch = LinkBatch(seen, positives, negatives)
-        yield replace(batch, facts=self._facts(batch.pairs, seen, mirrored=self._mirrored))
+        if self.predictor.structure is not None:
+            shown, units = self._shown
+            if hidden is not None:
+                shown = shown.within(units.within(~hidden))
+            batch = replace(batch, facts=facts_on(batch.pairs, shown).to(self.dtype))
+        yield batch
 
     def plan(self, epoch: int, generator: torch.Generator) -> Plan[LinkBatch]:
         """The mini-batches of an epoch: what would be its full batch, divided."""
-        seen, positives, negatives = self._drawn(generator)
+        seen, positives, negatives, _ = self._drawn(generator)
         return plan_links(
             seen,
             positives,
@@ -187,37 +193,45 @@ class LinkTask(Task):
             generator=generator,
         )
 
-    def _drawn(self, generator: torch.Generator) -> tuple[Input, Tensor, Tensor]:
-        """What an epoch shows, with degrees of all edges, and the pairs that it predicts."""
+    def _drawn(self, generator: torch.Generator) -> tuple[Input, Tensor, Tensor, Tensor | None]:
+        """What an epoch shows, with all degrees, what it predicts, and a mask of what it hides."""
         config, positives = self.config, self._pairs["train"][0]
-        share = config.hidden_share or 0.0
+        share, hidden = config.hidden_share or 0.0, None
         seen = self._inputs["train"]
         if share:
-            shown, asked = self._hiding.draw(share, generator)
+            hidden = self._hiding.draw(share, generator)
+            shown = self._hiding.messages.within(~hidden)
             # Degrees are still of all edges.
             seen = replace(
                 seen,
                 edge_index=_picked(seen.edge_index, shown),
                 edge_weight=None if seen.edge_weight is None else seen.edge_weight[shown],
             )
-            positives = _picked(positives, asked)
+            positives = _picked(positives, self._hiding.positives.within(hidden))
         count = round((config.negatives or 1) * positives.shape[1])
         count = max(count, num_batches(positives.shape[1], config))
         return (
             seen,
             positives,
             self._numbered("train", self.parts.sample_negatives(count, generator)),
+            hidden,
         )
 
     @cached_property
-    def _mirrored(self) -> bool:
-        """Whether the messages of training are; those that a step shows are then, too."""
-        seen = self._inputs["train"]
-        return is_mirrored(seen.edge_index, len(seen.x))
+    def _shown(self) -> tuple[Shown, Units]:
+        """The messages of training in the rows of both their nodes, and to which pair each belongs.
 
-    def _facts(self, pairs: Tensor, seen: Input, *, mirrored: bool | None = None) -> Tensor | None:
+        A pair is hidden as a whole, so those that a step shows are some of these: nothing has to be
+        sorted, and a GPU is not waited for.
+        """
+        seen = self._inputs["train"]
+        shown = both_ways(seen.edge_index, seen.edge_weight, len(seen.x))
+        ends = torch.stack((shown.graph.source, shown.graph.target))
+        return shown, self._hiding.units_of(ends, seen.edge_index)
+
+    def _facts(self, pairs: Tensor, seen: Input) -> Tensor | None:
         edges, weight, n = seen.edge_index, seen.edge_weight, len(seen.x)
-        facts = self.predictor.facts(pairs.to(self.home), edges, weight, n, mirrored=mirrored)
+        facts = self.predictor.facts(pairs.to(self.home), edges, weight, n)
         return None if facts is None else facts.to(self.device)
 
     def loss(self, batch: LinkBatch) -> Tensor:

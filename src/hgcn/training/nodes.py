@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from hgcn.config import Config
 from hgcn.data.graph import Graph
+from hgcn.data.sent import sent
 from hgcn.data.sparse import select_rows
 from hgcn.data.splits import NodeSplit, split_links, split_nodes
 from hgcn.errors import ConfigError, GraphError
@@ -55,7 +56,7 @@ class NodePart:
     nodes: Tensor
     classes: Tensor
     others: Tensor | None = None
-    whole: tuple[float, int] | None = None
+    whole: tuple[float | Tensor, int] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,16 +213,18 @@ class NodeTask(Task):
 
         def make(number: int) -> NodeBatch:
             batch, beside = labelled[number % len(labelled)], others[number % len(others)]
-            whole = self._weight(part.classes[batch]), len(beside)
-            chosen, agreeing = (one[slice(*ranks.share(0, len(one)))] for one in (batch, beside))
+            classes = part.classes[sent(batch, part.classes.device)]
+            whole = self._weight(classes), len(beside)
+            share, others_share = (slice(*ranks.share(0, len(one))) for one in (batch, beside))
+            chosen, agreeing = batch[share], beside[others_share]
             asked = torch.cat((part.nodes[chosen], agreeing))
             nodes, local = torch.unique(asked, return_inverse=True)
             sample = sampler.sample(nodes, seed=batch_seed(config, epoch, number))
             own = NodePart(
                 sampled(sample, seen.x, self.device, self.dtype),
-                local[: len(chosen)].to(self.device),
-                part.classes[chosen],
-                local[len(chosen) :].to(self.device),
+                sent(local[: len(chosen)], self.device),
+                classes[share],
+                sent(local[len(chosen) :], self.device),
                 whole,
             )
             pairs = None if links is None else links.make(number % links.count)
@@ -239,10 +242,13 @@ class NodeTask(Task):
         links = self.links.loss(batch.links)
         return links if loss is None else loss + self.config.link_regulariser * links
 
-    def _weight(self, classes: Tensor) -> float:
+    def _weight(self, classes: Tensor) -> float | Tensor:
         """The sum of the weights that nodes of some classes have in the mean cross-entropy."""
         weight = self._class_weight
-        return len(classes) if weight is None else float(weight[classes].double().sum())
+        if weight is None:
+            return len(classes)
+        total = weight[classes].double().sum()
+        return float(total) if total.is_cpu else total.to(weight.dtype)  # no GPU is waited for
 
     def _class_loss(self, part: NodePart, agreement: float) -> Tensor:
         weight, asked = part.whole or (self._weight(part.classes), len(part.seen.x))

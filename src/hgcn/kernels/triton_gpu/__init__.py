@@ -2,7 +2,8 @@
 
 Each function has the name and the arguments of the one in :mod:`hgcn.kernels.operations`. It
 returns ``NotImplemented`` for shapes that its kernels do not cover, and everywhere if Triton is
-missing (the extra ``gpu``). The formulas are in ``docs/kernels.md``, the costs in ``docs/gpu.md``.
+missing (the extra ``gpu``) or does not run. The formulas are in ``docs/kernels.md``, the costs in
+``docs/gpu.md``.
 
 Nothing here waits for the device, and no sum depends on the order in which programs finish. The
 numbers of edges have the type of the tensors, those of points are in float64.
@@ -14,7 +15,7 @@ kernels, on tensors of the CPU. That is slow, and how they are tested without a 
 from __future__ import annotations
 
 import functools
-import importlib.util
+import logging
 import os
 from typing import TYPE_CHECKING, Any
 
@@ -40,18 +41,31 @@ WIDEST = 256
 
 
 @functools.cache
-def _installed() -> bool:
-    return importlib.util.find_spec("triton") is not None
+def _works(device: torch.device) -> bool:
+    """Whether kernels run on a device; where they do not, a line says so, once."""
+    try:
+        from hgcn.kernels.triton_gpu.points import polar_form
+
+        polar_form(torch.zeros(1, 1, device=device), torch.ones((), device=device))
+    except Exception as error:  # of Triton, of the compiler that it calls, of the driver
+        reason = str(error).partition("\n")[0]
+        hint = " Install the extra: hgcn[gpu]." if isinstance(error, ImportError) else ""
+        logging.getLogger("hgcn").warning(
+            "Triton's kernels do not run on %s (%s: %s), so plain torch computes there: slower, "
+            "and with more memory.%s", device, type(error).__name__, reason, hint
+        )  # fmt: skip
+        return False
+    return True
 
 
 def _can(*tensors: Tensor, width: int = 1) -> bool:
     """Whether the kernels can run on tensors of these devices and types, of that dimension."""
-    interpreted = os.environ.get("TRITON_INTERPRET") == "1"
+    device = tensors[0].device
     return (
         1 <= width <= WIDEST
-        and _installed()
         and all(x.dtype in (torch.float32, torch.float64) for x in tensors)
-        and (interpreted or tensors[0].device.type != "cpu")
+        and (device.type != "cpu" or os.environ.get("TRITON_INTERPRET") == "1")
+        and _works(device)
     )
 
 

@@ -19,37 +19,54 @@ from torch import Tensor
 from hgcn.kernels.derivatives import once
 from hgcn.kernels.triton_gpu.points import (
     decay_and_sinh,
-    directions,
     gradient_by_vector,
+    inverses_of,
     length_of,
     load_rows,
     radial_of,
     sinhc_of,
+    sizes_of,
     store_rows,
+    unit,
 )
 from hgcn.kernels.triton_gpu.scalars import asinh, kappa_of
 from hgcn.kernels.triton_gpu.tiles import (
     curvature_gradient,
     doubles,
+    point_tile,
     programs,
     spread,
-    tile,
     whole,
     zeros_on,
 )
 
 
 @triton.jit
-def _distance_forward(v, w, c, zeros, out, rows, d, TILE: tl.constexpr, D: tl.constexpr):
+def _squared_sine(v, w, of_v, of_w, row, rows, d, WIDTH: tl.constexpr, D: tl.constexpr):
+    """The number s of each pair of points: a quarter of the square between their directions."""
+    square = tl.zeros([row.shape[0]], v.dtype.element_ty)
+    for first in range(0, WIDTH, D):
+        column = first + tl.arange(0, D)
+        u_v = unit(load_rows(v, row, rows, column, d), of_v)
+        difference = unit(load_rows(w, row, rows, column, d), of_w) - u_v
+        square += tl.sum(difference * difference, 1)
+    return 0.25 * square
+
+
+@triton.jit
+def _distance_forward(
+    v, w, c, zeros, out, rows, d, TILE: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr
+):  # fmt: skip
     """out_i = squared distance of v_i and w_i."""
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.arange(0, D)
     real = v.dtype.element_ty
     root = tl.sqrt(tl.load(c).to(tl.float64)).to(real)
-    u_v, largest_v, square_v = directions(load_rows(v, row, rows, column, d))
-    u_w, largest_w, square_w = directions(load_rows(w, row, rows, column, d))
-    difference = u_w - u_v
-    s = 0.25 * spread(tl.sum(difference * difference, 1), zeros)
+    largest_v, square_v = sizes_of(v, row, rows, d, WIDTH, D)
+    largest_w, square_w = sizes_of(w, row, rows, d, WIDTH, D)
+    of_v = inverses_of(largest_v, square_v)
+    of_w = inverses_of(largest_w, square_w)
+    s = _squared_sine(v, w, of_v, of_w, row, rows, d, WIDTH, D)
+    s = spread(s, zeros)
     _, _, _, p_v = radial_of(length_of(largest_v, square_v, zeros).to(real), root)
     _, _, _, p_w = radial_of(length_of(largest_w, square_w, zeros).to(real), root)
     f_v, sinh_v = decay_and_sinh(p_v)
@@ -63,17 +80,18 @@ def _distance_forward(v, w, c, zeros, out, rows, d, TILE: tl.constexpr, D: tl.co
 @triton.jit
 def _distance_backward(
     v, w, c, zeros, out, grad_out, grad_v, grad_w, moment, rows, d,
-    TILE: tl.constexpr, D: tl.constexpr,
+    TILE: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     """Gradients of the forward pass; the one by H is 4 kappa/c."""
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.arange(0, D)
     real = v.dtype.element_ty
     root = tl.sqrt(tl.load(c).to(tl.float64)).to(real)
-    u_v, largest_v, square_v = directions(load_rows(v, row, rows, column, d))
-    u_w, largest_w, square_w = directions(load_rows(w, row, rows, column, d))
-    difference = u_w - u_v
-    s = 0.25 * spread(tl.sum(difference * difference, 1), zeros)
+    largest_v, square_v = sizes_of(v, row, rows, d, WIDTH, D)
+    largest_w, square_w = sizes_of(w, row, rows, d, WIDTH, D)
+    of_v = inverses_of(largest_v, square_v)
+    of_w = inverses_of(largest_w, square_w)
+    s = _squared_sine(v, w, of_v, of_w, row, rows, d, WIDTH, D)
+    s = spread(s, zeros)
     rho_v, slope_v, ratio_v, p_v = radial_of(length_of(largest_v, square_v, zeros).to(real), root)
     rho_w, slope_w, ratio_w, p_w = radial_of(length_of(largest_w, square_w, zeros).to(real), root)
     f_v, sinh_v = decay_and_sinh(p_v)
@@ -98,16 +116,21 @@ def _distance_backward(
     # The product of the difference with u_v is -2 s, and with u_w it is 2 s.
     turn_u_v = tl.where(rho_v > 0.0, -2.0 * s * turn_v, 0.0)
     turn_u_w = tl.where(rho_w > 0.0, 2.0 * s * turn_w, 0.0)
-    of_v, of_turn_v, moment_v = gradient_by_vector(
+    v_of_u, of_turn_v, moment_v = gradient_by_vector(
         rho_v, slope_v, ratio_v, root, by_rho_v, turn_u_v
     )
-    of_w, of_turn_w, moment_w = gradient_by_vector(
+    w_of_u, of_turn_w, moment_w = gradient_by_vector(
         rho_w, slope_w, ratio_w, root, by_rho_w, turn_u_w
     )
-    by_v = of_v[:, None] * u_v + (of_turn_v * turn_v)[:, None] * difference
-    by_w = of_w[:, None] * u_w + (of_turn_w * turn_w)[:, None] * difference
-    store_rows(grad_v, row, rows, column, d, by_v)
-    store_rows(grad_w, row, rows, column, d, by_w)
+    v_of_difference, w_of_difference = of_turn_v * turn_v, of_turn_w * turn_w
+    for first in range(0, WIDTH, D):
+        column = first + tl.arange(0, D)
+        u_v = unit(load_rows(v, row, rows, column, d), of_v)
+        u_w = unit(load_rows(w, row, rows, column, d), of_w)
+        by_v = v_of_u[:, None] * u_v + v_of_difference[:, None] * (u_w - u_v)
+        by_w = w_of_u[:, None] * u_w + w_of_difference[:, None] * (u_w - u_v)
+        store_rows(grad_v, row, rows, column, d, by_v)
+        store_rows(grad_w, row, rows, column, d, by_w)
     total = moment_v.to(tl.float64) + moment_w.to(tl.float64)
     total -= 2.0 * value.to(tl.float64) * grad.to(tl.float64)
     tl.store(moment + row, total, mask=row < rows)
@@ -123,7 +146,7 @@ class SquaredDistance(torch.autograd.Function):
         out = v.new_empty(rows)
         if rows:
             _distance_forward[programs(rows)](
-                whole(v), whole(w), c, zeros_on(v.device), out, rows, d, **tile(d)
+                whole(v), whole(w), c, zeros_on(v.device), out, rows, d, **point_tile(d, v)
             )
         ctx.save_for_backward(v, w, c, out)
         return out
@@ -139,6 +162,6 @@ class SquaredDistance(torch.autograd.Function):
         if rows:
             _distance_backward[programs(rows)](
                 v, w, c, zeros_on(v.device), out, whole(grad_out), grad_v, grad_w, moment, rows, d,
-                **tile(d),
+                **point_tile(d, v),
             )  # fmt: skip
         return grad_v, grad_w, curvature_gradient(moment, c)

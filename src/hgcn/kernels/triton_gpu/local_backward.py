@@ -15,52 +15,25 @@ import triton.language as tl
 
 from hgcn.kernels.triton_gpu.points import (
     decay_and_sinh,
-    directions,
-    dot,
     gradient_by_vector,
+    inverses_of,
     length_of,
     load_rows,
     radial_of,
     sinhc_of,
+    sizes_of,
     store_rows,
+    unit,
 )
 from hgcn.kernels.triton_gpu.rows import segment_of
 from hgcn.kernels.triton_gpu.scalars import kappa_of, kappa_slope
 from hgcn.kernels.triton_gpu.tiles import spread
-from hgcn.kernels.triton_gpu.translation_tile import translate_tile_backward
 
 EDGE_COLUMNS = 3
 """Numbers of an edge for its source: factors of P_i and u_i in the gradient by u_j; by rho_j."""
 
 NUMBERS = tl.constexpr(2)
 """Numbers of a row beside its vector: the gradient by rho_i, and the factor of P_i in its turn."""
-
-
-@triton.jit
-def steps_backward(
-    v,
-    c,
-    zeros,
-    step,
-    grad_out,
-    grad_v,
-    grad_step,
-    moment,
-    rows,
-    d,
-    TILE: tl.constexpr,
-    D: tl.constexpr,
-):
-    """The gradients of the translation by v and by its step, which is P."""
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.arange(0, D)
-    root = tl.sqrt(tl.load(c).to(tl.float64))
-    point, t = load_rows(v, row, rows, column, d), load_rows(step, row, rows, column, d)
-    grad = load_rows(grad_out, row, rows, column, d)
-    by_v, by_t, total = translate_tile_backward(point, t, root, grad, zeros)
-    store_rows(grad_v, row, rows, column, d, by_v)
-    store_rows(grad_step, row, rows, column, d, by_t)
-    tl.store(moment + row, total, mask=row < rows)
 
 
 @triton.jit
@@ -148,31 +121,32 @@ def edges_backward(
 
 
 @triton.jit
+def _product_with_directions(
+    x, v, inverses, row, rows, d, WIDTH: tl.constexpr, D: tl.constexpr
+):  # fmt: skip
+    """Of each row the product of x and the direction of v."""
+    product = tl.zeros([row.shape[0]], v.dtype.element_ty)
+    for first in range(0, WIDTH, D):
+        column = first + tl.arange(0, D)
+        u = unit(load_rows(v, row, rows, column, d), inverses)
+        product += tl.sum(load_rows(x, row, rows, column, d) * u, 1)
+    return product
+
+
+@triton.jit
 def targets_backward(
-    v,
-    c,
-    zeros,
-    grad_step,
-    turn,
-    numbers,
-    grad_v,
-    moment,
-    rows,
-    d,
-    TILE: tl.constexpr,
-    D: tl.constexpr,
-):
+    v, c, zeros, grad_step, turn, numbers, grad_v, moment, rows, d,
+    TILE: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
     """Add to the gradients by the targets what comes from their edges."""
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.arange(0, D)
     inside = row < rows
     root = tl.sqrt(tl.load(c).to(tl.float64))
-    u, largest, square = directions(load_rows(v, row, rows, column, d))
-    by_step = load_rows(grad_step, row, rows, column, d)
-    turned = load_rows(turn, row, rows, column, d)
-    turned_u, step_u = dot(turned, u), dot(by_step, u)
+    largest, square = sizes_of(v, row, rows, d, WIDTH, D)
+    inverses = inverses_of(largest, square)
+    turned_u = _product_with_directions(turn, v, inverses, row, rows, d, WIDTH, D)
+    step_u = _product_with_directions(grad_step, v, inverses, row, rows, d, WIDTH, D)
     rho, slope, ratio, p = radial_of(length_of(largest, square, zeros), root)
-    real = u.dtype
     by_rho = tl.load(numbers + NUMBERS * row, mask=inside, other=0.0).to(tl.float64)
     row_of_step = tl.load(numbers + NUMBERS * row + 1, mask=inside, other=0.0).to(tl.float64)
     sinhc = sinhc_of(rho, p)
@@ -180,13 +154,21 @@ def targets_backward(
     half = p * (1.0 + f)  # 2 sinh(rho/2)
     half = tl.where(rho > 0.0, half / tl.where(rho > 0.0, rho, 1.0), 1.0)
     of_step = -row_of_step * half
-    turn_u = spread(turned_u, zeros) * sinhc + of_step * spread(step_u, zeros)
+    turned_u, step_u = spread(turned_u, zeros).to(tl.float64), spread(step_u, zeros).to(tl.float64)
+    turn_u = turned_u * sinhc + of_step * step_u
     of_u, of_turn, product = gradient_by_vector(rho, slope, ratio, root, by_rho, turn_u)
-    value = load_rows(grad_v, row, rows, column, d)
-    value += (of_turn * of_step).to(real)[:, None] * by_step + of_u.to(real)[:, None] * u
-    value += (of_turn * sinhc).to(real)[:, None] * turned
-    store_rows(grad_v, row, rows, column, d, value)
     tl.store(moment + row, tl.load(moment + row, mask=inside, other=0.0) + product, mask=inside)
+
+    real = v.dtype.element_ty
+    of_step, of_turned = (of_turn * of_step).to(real), (of_turn * sinhc).to(real)
+    of_u = of_u.to(real)
+    for first in range(0, WIDTH, D):
+        column = first + tl.arange(0, D)
+        value = load_rows(grad_v, row, rows, column, d)
+        value += of_step[:, None] * load_rows(grad_step, row, rows, column, d)
+        value += of_u[:, None] * unit(load_rows(v, row, rows, column, d), inverses)
+        value += of_turned[:, None] * load_rows(turn, row, rows, column, d)
+        store_rows(grad_v, row, rows, column, d, value)
 
 
 @triton.jit
@@ -222,24 +204,28 @@ def columns_backward(
 @triton.jit
 def sources_backward(
     v, c, zeros, turn, numbers, grad_v, moment, rows, d,
-    ADDED: tl.constexpr, TILE: tl.constexpr, D: tl.constexpr,
+    ADDED: tl.constexpr, TILE: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     """Gradient by the sources, added to that of the targets where both are one set of nodes."""
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.arange(0, D)
     inside = row < rows
     root = tl.sqrt(tl.load(c).to(tl.float64))
-    u, largest, square = directions(load_rows(v, row, rows, column, d))
-    turned = load_rows(turn, row, rows, column, d)
-    turned_u = dot(turned, u)
+    largest, square = sizes_of(v, row, rows, d, WIDTH, D)
+    inverses = inverses_of(largest, square)
+    turned_u = _product_with_directions(turn, v, inverses, row, rows, d, WIDTH, D)
     rho, slope, ratio, p = radial_of(length_of(largest, square, zeros), root)
-    real = u.dtype
     by_rho = tl.load(numbers + row, mask=inside, other=0.0).to(tl.float64)
     sinhc = sinhc_of(rho, p)
-    turn_u = spread(turned_u, zeros) * sinhc
+    turn_u = spread(turned_u, zeros).to(tl.float64) * sinhc
     of_u, of_turn, product = gradient_by_vector(rho, slope, ratio, root, by_rho, turn_u)
-    value = of_u.to(real)[:, None] * u + (of_turn * sinhc).to(real)[:, None] * turned
-    if ADDED:
-        value += load_rows(grad_v, row, rows, column, d)
-    store_rows(grad_v, row, rows, column, d, value)
     tl.store(moment + row, product, mask=inside)
+
+    real = v.dtype.element_ty
+    of_u, of_turned = of_u.to(real), (of_turn * sinhc).to(real)
+    for first in range(0, WIDTH, D):
+        column = first + tl.arange(0, D)
+        value = of_u[:, None] * unit(load_rows(v, row, rows, column, d), inverses)
+        value += of_turned[:, None] * load_rows(turn, row, rows, column, d)
+        if ADDED:
+            value += load_rows(grad_v, row, rows, column, d)
+        store_rows(grad_v, row, rows, column, d, value)

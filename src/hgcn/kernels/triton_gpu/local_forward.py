@@ -13,21 +13,20 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-from hgcn.kernels.triton_gpu.points import decay_and_sinh, load_rows, store_rows
-from hgcn.kernels.triton_gpu.rows import add_further, segment_of
+from hgcn.kernels.triton_gpu.points import decay_and_sinh
+from hgcn.kernels.triton_gpu.rows import segment_of
 from hgcn.kernels.triton_gpu.scalars import kappa_of
-from hgcn.kernels.triton_gpu.translation_tile import translate_tile
 
 
 @triton.jit
 def local_steps(
     target_u, target_p, source_u, source_p, weight, other, step,
     start, further, owner, count, d,
-    SAME: tl.constexpr, SEGMENT: tl.constexpr, TILE: tl.constexpr, D: tl.constexpr,
+    SEGMENT: tl.constexpr, TILE: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     """step_program = sum over a segment of weighted logarithms, in units of the curvature radius.
 
-    Self-loops are left out if both sides are one set of nodes (``SAME``).
+    Of a self-loop all of it is exactly zero.
     """
     i, low, high = segment_of(start, further, owner, count, SEGMENT)
     column = tl.arange(0, D)
@@ -43,8 +42,6 @@ def local_steps(
         inside = e < high
         j = tl.load(other + e, mask=inside, other=0).to(tl.int64)
         w = tl.load(weight + e, mask=inside, other=0.0)
-        if SAME:
-            w = tl.where(j == i, 0.0, w)
         here = inside[:, None] & (column < d)[None, :]
         u_j = tl.load(source_u + j[:, None] * d + column[None, :], mask=here, other=0.0)
         difference = u_j - u_i[None, :]
@@ -60,16 +57,3 @@ def local_steps(
         total += tl.sum((w_kappa * sinh_j)[:, None] * difference, 0)
     at = step + tl.program_id(0).to(tl.int64) * d + column
     tl.store(at, total + total_along * u_i, mask=column < d)
-
-
-@triton.jit
-def local_points(v, c, zeros, step, out, further, rows, d, TILE: tl.constexpr, D: tl.constexpr):
-    """Add up the segments of each row to its step, and translate by it."""
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.arange(0, D)
-    root = tl.sqrt(tl.load(c).to(tl.float64))
-    t = load_rows(step, row, rows, column, d)
-    t = add_further(t, step, row, rows, column, d, further)
-    store_rows(step, row, rows, column, d, t)
-    moved = translate_tile(load_rows(v, row, rows, column, d), t, root, zeros)
-    store_rows(out, row, rows, column, d, moved)

@@ -3,6 +3,9 @@
 As in ``hgcn.kernels.numba_cpu.points`` (``docs/kernels.md``, sections 1 and 6), but an edge reads
 less: of each end its direction ``u``, and the one number ``p = exp(rho/2) - 1``, of which the other
 hyperbolic functions are made.
+
+Work on points goes in passes over their columns: vectors to numbers, formulas on numbers, numbers
+to vectors. Each pass reads the vectors again, a few columns of a tile at a time.
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
@@ -18,7 +21,10 @@ import triton.language as tl
 from torch import Tensor
 
 from hgcn.kernels.triton_gpu.scalars import expm1, saturate
-from hgcn.kernels.triton_gpu.tiles import programs, spread, tile, zeros_on
+from hgcn.kernels.triton_gpu.tiles import point_tile, programs, spread, zeros_on
+
+TINY = tl.constexpr(1e-37)
+"""A vector with no entry beyond this is the origin."""
 
 
 class Points(NamedTuple):
@@ -44,30 +50,47 @@ def store_rows(x, row, rows, column, d, value):
 
 
 @triton.jit
-def directions(v):
-    """Unit vectors of rows, 0 at the origin; the largest entries, and the squares over theirs.
+def sizes_of(x, row, rows, d, WIDTH: tl.constexpr, D: tl.constexpr):
+    """Of rows of x their largest entries, and the sums of squares of their entries over these.
 
-    The square of a row itself might be too large or too small for its type.
+    The square of an entry itself might be too large or too small for its type.
     """
-    largest = tl.max(tl.abs(v), 1)
-    there = largest > 1e-37
-    scaled = v * (1.0 / tl.where(there, largest, 1.0))[:, None]
-    square = tl.sum(scaled * scaled, 1)
-    u = scaled * tl.where(there, 1.0 / tl.sqrt(tl.where(there, square, 1.0)), 0.0)[:, None]
-    return u, tl.where(there, largest, 0.0), square
+    largest = tl.zeros([row.shape[0]], x.dtype.element_ty)
+    square = largest
+    for first in range(0, WIDTH, D):
+        v = load_rows(x, row, rows, first + tl.arange(0, D), d)
+        most = tl.maximum(largest, tl.max(tl.abs(v), 1))
+        inverse = 1.0 / tl.where(most > TINY, most, 1.0)
+        scaled = v * inverse[:, None]
+        change = largest * inverse
+        square = square * change * change + tl.sum(scaled * scaled, 1)
+        largest = most
+    return largest, square
+
+
+@triton.jit
+def inverses_of(largest, square):
+    """Of what :func:`sizes_of` returns two factors of unit vectors; the second is 0 at the origin.
+
+    Their product might be too large for its type.
+    """
+    there = largest > TINY
+    inverse = tl.where(there, 1.0 / tl.sqrt(tl.where(there, square, 1.0)), 0.0)
+    return 1.0 / tl.where(there, largest, 1.0), inverse
+
+
+@triton.jit
+def unit(v, inverses):
+    """The directions of a tile of vectors, by the factors of :func:`inverses_of`."""
+    return v * inverses[0][:, None] * inverses[1][:, None]
 
 
 @triton.jit
 def length_of(largest, square, zeros):
-    """Lengths in float64 of what :func:`directions` returns."""
+    """Lengths in float64 of what :func:`sizes_of` returns."""
     square = spread(square, zeros).to(tl.float64)
-    return spread(largest, zeros).to(tl.float64) * tl.sqrt(square)
-
-
-@triton.jit
-def dot(x, y):
-    """Products of rows, in float64."""
-    return tl.sum(x * y, 1).to(tl.float64)
+    largest = spread(tl.where(largest > TINY, largest, 0.0), zeros)
+    return largest.to(tl.float64) * tl.sqrt(square)
 
 
 @triton.jit
@@ -108,14 +131,20 @@ def gradient_by_vector(rho, slope, ratio, root, by_rho, turn_u):
 
 
 @triton.jit
-def _polar(v, c, zeros, direction, growth, rows, d, TILE: tl.constexpr, D: tl.constexpr):
+def _polar(
+    v, c, zeros, direction, growth, rows, d,
+    TILE: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.arange(0, D)
     root = tl.sqrt(tl.load(c).to(tl.float64))
-    u, largest, square = directions(load_rows(v, row, rows, column, d))
+    largest, square = sizes_of(v, row, rows, d, WIDTH, D)
     _, _, _, p = radial_of(length_of(largest, square, zeros), root)
-    store_rows(direction, row, rows, column, d, u)
     tl.store(growth + row, p.to(growth.dtype.element_ty), mask=row < rows)
+    inverses = inverses_of(largest, square)
+    for first in range(0, WIDTH, D):
+        column = first + tl.arange(0, D)
+        u = unit(load_rows(v, row, rows, column, d), inverses)
+        store_rows(direction, row, rows, column, d, u)
 
 
 def polar_form(v: Tensor, c: Tensor) -> Points:
@@ -123,5 +152,5 @@ def polar_form(v: Tensor, c: Tensor) -> Points:
     rows, d = v.shape
     points = Points(torch.empty_like(v), v.new_empty(rows))
     if rows:
-        _polar[programs(rows)](v, c, zeros_on(v.device), *points, rows, d, **tile(d))
+        _polar[programs(rows)](v, c, zeros_on(v.device), *points, rows, d, **point_tile(d, v))
     return points

@@ -22,13 +22,15 @@ import triton.language as tl
 from torch import Tensor
 
 from hgcn.kernels.triton_gpu.points import load_rows, store_rows
-from hgcn.kernels.triton_gpu.tiles import programs, tile
+from hgcn.kernels.triton_gpu.tiles import OPTIONS, TILE, power_of_two, programs
 
 if TYPE_CHECKING:
     from hgcn.kernels.csr import Neighbourhoods
 
 SEGMENT = 256
 """Most edges of a row that one program adds up."""
+MOST_COLUMNS = 16
+"""Most columns of a tile of sums that are added up."""
 
 
 class DeviceRows(NamedTuple):
@@ -115,37 +117,33 @@ def segment_of(start, further, owner, count, SEGMENT: tl.constexpr):
 
 
 @triton.jit
-def add_further(total, x, row, rows, column, d, further):
-    """Add to a tile the sums of the further segments of its rows."""
-    inside = row < rows
-    first = tl.load(further + row, mask=inside, other=0)
-    number = tl.load(further + row + 1, mask=inside, other=0) - first
-    most = tl.max(number, 0)
-    for part in range(most):
-        at = tl.where(part < number, rows + first + part, 0)
-        here = (part < number)[:, None] & (column < d)[None, :]
-        total += tl.load(x + at[:, None] * d + column[None, :], mask=here, other=0.0)
-    return total
-
-
-@triton.jit
-def _fold(x, further, rows, d, TILE: tl.constexpr, D: tl.constexpr):
+def _fold(
+    x, further, rows, d, LARGEST: tl.constexpr, TILE: tl.constexpr, D: tl.constexpr
+):  # fmt: skip
+    """Add to each row of x the sums of its further segments, or take the largest of all."""
     row = tl.program_id(0) * TILE + tl.arange(0, TILE)
     column = tl.program_id(1) * D + tl.arange(0, D)
     inside = row < rows
     first = tl.load(further + row, mask=inside, other=0)
-    last = tl.load(further + row + 1, mask=inside, other=0)
-    if tl.max(last - first, 0) > 0:
+    number = tl.load(further + row + 1, mask=inside, other=0) - first
+    most = tl.max(number, 0)
+    if most > 0:
         total = load_rows(x, row, rows, column, d)
-        total = add_further(total, x, row, rows, column, d, further)
+        for part in range(most):
+            here = (part < number)[:, None] & (column < d)[None, :]
+            at = x + (rows + first + part)[:, None] * d + column[None, :]
+            if LARGEST:
+                total = tl.maximum(total, tl.load(at, mask=here, other=float("-inf")))
+            else:
+                total += tl.load(at, mask=here, other=0.0)
         store_rows(x, row, rows, column, d, total)
 
 
-def fold(x: Tensor, rows: DeviceRows) -> Tensor:
+def fold(x: Tensor, rows: DeviceRows, *, largest: bool = False) -> Tensor:
     """Sums of rows ``[n, d]`` from those of segments ``[segments, d]``, in the same memory."""
     if len(rows.owner) and rows.size:
         width = x.shape[1]
-        options = tile(min(width, 64))
-        grid = (*programs(rows.size), (width + options["D"] - 1) // options["D"])
-        _fold[grid](x, rows.further, rows.size, width, **options)
+        options = {"TILE": TILE, "D": min(power_of_two(width), MOST_COLUMNS), **OPTIONS}
+        grid = (*programs(rows.size), -(-width // options["D"]))
+        _fold[grid](x, rows.further, rows.size, width, LARGEST=largest, **options)
     return x[: rows.size]

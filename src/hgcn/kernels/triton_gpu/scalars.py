@@ -72,7 +72,8 @@ def log1p(x):
     p = p * q + 2.0 / 5.0
     p = p * q + 2.0 / 3.0
     k = k.to(x.dtype)
-    return k * LOG_2_HIGH + (k * LOG_2_LOW + (z * q * p + 2.0 * z))
+    value = k * LOG_2_HIGH + (k * LOG_2_LOW + (z * q * p + 2.0 * z))
+    return tl.where(x < float("inf"), value, x)  # the bits of no number would make some number
 
 
 @triton.jit

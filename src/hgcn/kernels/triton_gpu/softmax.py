@@ -19,7 +19,7 @@ from torch import Tensor
 
 from hgcn.kernels.derivatives import once
 from hgcn.kernels.triton_gpu.rows import SEGMENT, by_source, by_target, fold, segment_of
-from hgcn.kernels.triton_gpu.tiles import programs, tile, whole
+from hgcn.kernels.triton_gpu.tiles import OPTIONS, TILE, edge_tile, whole
 
 if TYPE_CHECKING:
     from hgcn.kernels.csr import Neighbourhoods
@@ -61,27 +61,9 @@ def _scores(
 
 
 @triton.jit
-def _top_of_rows(top, further, rows, heads, TILE: tl.constexpr, D: tl.constexpr):
-    """The largest score of each row: that of its first segment, or of a further one."""
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    column = tl.arange(0, D)
-    inside = row < rows
-    first = tl.load(further + row, mask=inside, other=0)
-    number = tl.load(further + row + 1, mask=inside, other=0) - first
-    mask = inside[:, None] & (column < heads)[None, :]
-    at = top + row.to(tl.int64)[:, None] * heads + column[None, :]
-    largest = tl.load(at, mask=mask, other=0.0)
-    for part in range(tl.max(number, 0)):
-        here = (part < number)[:, None] & (column < heads)[None, :]
-        place = (rows + first + part)[:, None] * heads + column[None, :]
-        largest = tl.maximum(largest, tl.load(top + place, mask=here, other=float("-inf")))
-    tl.store(at, largest, mask=mask)
-
-
-@triton.jit
 def _exponentials(
     share, prior, top, total, start, further, owner, count,
-    SEGMENT: tl.constexpr, TILE: tl.constexpr, D: tl.constexpr,
+    SEGMENT: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """Each score becomes its prior times its exponential; their sums over a segment."""
     i, low, high = segment_of(start, further, owner, count, SEGMENT)
@@ -130,7 +112,7 @@ def _gradients_of_rows(
 @triton.jit
 def _means(
     share, grad_share, mean, start, further, owner, count,
-    SEGMENT: tl.constexpr, TILE: tl.constexpr, D: tl.constexpr,
+    SEGMENT: tl.constexpr, TILE: tl.constexpr,
 ):  # fmt: skip
     """Sums of shares times their gradients over a segment."""
     _, low, high = segment_of(start, further, owner, count, SEGMENT)
@@ -192,15 +174,15 @@ class Attention(torch.autograd.Function):
         share = left.new_empty(len(graph.source), heads)
         if share.numel():
             ends, sizes = _sides(left, right, vector)
-            grid, options = (rows.segments, heads), {"SEGMENT": SEGMENT, **tile(hidden)}
+            grid, numbers = (rows.segments, heads), {"SEGMENT": SEGMENT, "TILE": TILE, **OPTIONS}
             top = left.new_empty(rows.segments, heads)
             total = torch.empty_like(top, dtype=torch.float64)
             _scores[grid](
                 *ends, whole(bias), whole(vector), rows.other, share, top, *rows.layout,
-                *sizes, SLOPE=slope, **options,
+                *sizes, SLOPE=slope, SEGMENT=SEGMENT, **edge_tile(hidden, left),
             )  # fmt: skip
-            _top_of_rows[programs(rows.size)](top, rows.further, rows.size, heads, **tile(heads))
-            _exponentials[grid](share, whole(prior), top, total, *rows.layout, **options)
+            top = fold(top, rows, largest=True)
+            _exponentials[grid](share, whole(prior), top, total, *rows.layout, **numbers)
             summed = fold(total, rows)
             # Where all priors of a row are zero, so are the shares.
             share /= torch.where(summed > 0, summed, 1.0).to(share.dtype)[graph.target]
@@ -219,11 +201,12 @@ class Attention(torch.autograd.Function):
         grad_share, grad_score = whole(grad_share), torch.empty_like(share)
         active = left.new_zeros(rows.segments, heads * hidden)
         by_unit = left.new_zeros(columns.segments, heads * hidden)
-        options = {"SEGMENT": SEGMENT, **tile(hidden)}
+        options = {"SEGMENT": SEGMENT, **edge_tile(hidden, left)}
+        numbers = {"SEGMENT": SEGMENT, "TILE": TILE, **OPTIONS}
         if share.numel():
             grid = rows.segments, heads
             mean = torch.empty(grid, dtype=torch.float64, device=left.device)
-            _means[grid](share, grad_share, mean, *rows.layout, **options)
+            _means[grid](share, grad_share, mean, *rows.layout, **numbers)
             _gradients_of_rows[grid](
                 x, y, whole(bias), rows.other, share, grad_share, fold(mean, rows), grad_score,
                 active, *rows.layout, *sizes, **options,

@@ -15,7 +15,7 @@ from torch import Tensor
 from hgcn.kernels.derivatives import once
 from hgcn.kernels.triton_gpu.points import load_rows
 from hgcn.kernels.triton_gpu.rows import SEGMENT, DeviceRows, by_source, by_target, fold, segment_of
-from hgcn.kernels.triton_gpu.tiles import programs, tile, whole
+from hgcn.kernels.triton_gpu.tiles import edge_tile, point_tile, programs, whole
 
 if TYPE_CHECKING:
     from hgcn.kernels.csr import Neighbourhoods
@@ -43,15 +43,15 @@ def _sum_over_segments(
 
 @triton.jit
 def _edge_products(
-    x, y, target, source, out, edges, d, TILE: tl.constexpr, D: tl.constexpr
+    x, y, target, source, out, edges, d, TILE: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr
 ):  # fmt: skip
     """out_e = x_i . y_j."""
-    e = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    e = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
     inside = e < edges
     i = tl.load(target + e, mask=inside, other=0)
     j = tl.load(source + e, mask=inside, other=0)
     product = tl.zeros([TILE], x.dtype.element_ty)
-    for first in range(0, d, D):
+    for first in range(0, WIDTH, D):
         column = first + tl.arange(0, D)
         # Rows outside were given number 0, which is there wherever there is an edge.
         left = load_rows(x, i, 1 << 62, column, d)
@@ -64,8 +64,8 @@ def sum_over_rows(x: Tensor, weight: Tensor, rows: DeviceRows) -> Tensor:
     d = x.shape[1]
     out = x.new_empty(rows.segments, d)
     if out.numel():
-        options = tile(min(d, 64))
-        grid = (rows.segments, (d + options["D"] - 1) // options["D"])
+        options = edge_tile(min(d, 64), x)
+        grid = (rows.segments, -(-d // options["D"]))
         _sum_over_segments[grid](
             x, weight, rows.other, rows.edge, out, *rows.layout, d, SEGMENT=SEGMENT, **options
         )
@@ -96,6 +96,6 @@ class WeightedSum(torch.autograd.Function):
             if edges:
                 _edge_products[programs(edges)](
                     grad, whole(x), graph.target, graph.source, grad_weight, edges, d,
-                    **tile(min(d, 64)),
+                    **point_tile(d, x),
                 )  # fmt: skip
         return grad_x, grad_weight, None

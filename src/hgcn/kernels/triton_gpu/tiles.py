@@ -1,8 +1,8 @@
 """Sizes of tiles, and options of every launch.
 
-A program works on a tile: ``TILE`` rows or edges, each with a vector of ``D`` columns, the next
-power of two from the dimension on. There are as many rows as a warp has threads, so that each
-thread has the numbers of one row (:func:`spread`).
+A program works on a tile, ``TILE`` rows or edges with ``D`` columns of their vectors. Tiles are
+small enough for the registers of the threads: those of points have a part of the columns at a time,
+and those of edges, which need whole vectors, fewer edges and more warps where vectors are wide.
 """
 
 # mypy: allow-untyped-defs, allow-incomplete-defs, allow-untyped-calls, allow-untyped-decorators
@@ -19,7 +19,16 @@ import triton.language as tl
 from torch import Tensor
 
 TILE = 32
-"""Rows or edges of a tile."""
+"""Rows of a tile of points: as many as a warp has threads, so that each has the numbers of one row
+(:func:`spread`); and most edges of a tile."""
+ROW_BYTES = 64
+"""Most bytes of a row in a tile of points. With twice as many the largest kernel would need more
+registers than there are; ``tests/kernels/ptx_child.py`` counts them."""
+
+# Products are not fused with sums: the compiler would choose which by what else it sees, and
+# results would depend on its version and on the card.
+OPTIONS = {"num_warps": 1, "enable_fp_fusion": False}
+"""Those of kernels with one warp."""
 
 
 @triton.jit
@@ -45,16 +54,21 @@ def power_of_two(count: int) -> int:
     return 1 << max(0, count - 1).bit_length()
 
 
-def tile(columns: int) -> dict[str, Any]:
-    """Sizes and options of a launch for vectors of so many columns.
+def point_tile(columns: int, like: Tensor) -> dict[str, Any]:
+    """Sizes and options of a launch for rows of so many columns, ``D`` of ``WIDTH`` at a time."""
+    most = ROW_BYTES // like.element_size()
+    if columns % 16:  # each entry has an address of its own then, which takes registers, too
+        most //= 2
+    width = min(power_of_two(columns), most)
+    return {"TILE": TILE, "WIDTH": -(-columns // width) * width, "D": width, **OPTIONS}
 
-    Products are not fused with sums: the compiler would choose which by what else it sees, and
-    results would depend on its version and on the card.
-    """
+
+def edge_tile(columns: int, like: Tensor) -> dict[str, Any]:
+    """Sizes and options of a launch for edges with vectors of so many columns."""
     width = power_of_two(columns)
-    return {
-        "TILE": TILE, "D": width, "num_warps": max(1, width // 64), "enable_fp_fusion": False,
-    }  # fmt: skip
+    registers = width * like.element_size() // 4
+    edges = TILE if registers <= 64 else TILE // 2
+    return {"TILE": edges, "D": width, **OPTIONS, "num_warps": max(1, registers // 64)}
 
 
 def programs(rows: int) -> tuple[int]:

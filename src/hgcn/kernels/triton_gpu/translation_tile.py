@@ -19,28 +19,54 @@ import triton.language as tl
 
 from hgcn.kernels.triton_gpu.points import (
     decay_and_sinh,
-    directions,
-    dot,
+    inverses_of,
     length_of,
+    load_rows,
     radial_of,
     sinhc_of,
+    sizes_of,
+    store_rows,
+    unit,
 )
 from hgcn.kernels.triton_gpu.scalars import MAX_RADIUS, asinhc, expm1, saturate
 from hgcn.kernels.triton_gpu.tiles import spread
 
 
 @triton.jit
-def _decompose_step(u, t):
-    """The direction of the step, in its component across u, and numbers of it.
+def _directions(v, t, of_v, of_t, row, at, rows, column, d):
+    """Some columns of the directions of the points and of their steps."""
+    u = unit(load_rows(v, row, rows, column, d), of_v)
+    return u, unit(load_rows(t, at, rows, column, d), of_t)
 
-    These are the product with u, the products of ``across`` with itself and with u, and what
-    :func:`directions` has for the length of t. The product with u is the leak, a rounding error
-    that counts far out. It is taken away from ``across`` at each use.
+
+@triton.jit
+def _products(
+    v, t, grad, of_v, of_t, row, at, rows, d,
+    GRAD: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
+    """Products of the direction of the step, and of its component ``across`` u.
+
+    These are the step's with u, those of ``across`` with itself and with u, and if there is a
+    gradient, its with u and ``across``. The product of ``across`` and u is the leak, a rounding
+    error that counts far out. It is taken away from ``across`` at each use.
     """
-    forward, largest, square = directions(t)
-    par = tl.sum(forward * u, 1)
-    across = forward - par[:, None] * u
-    return across, par.to(tl.float64), dot(across, across), dot(across, u), largest, square
+    zero = tl.zeros([row.shape[0]], v.dtype.element_ty)
+    cosine, sine_2, leak, grad_u, grad_across = zero, zero, zero, zero, zero
+    for first in range(0, WIDTH, D):
+        column = first + tl.arange(0, D)
+        u, forward = _directions(v, t, of_v, of_t, row, at, rows, column, d)
+        cosine += tl.sum(forward * u, 1)
+    for first in range(0, WIDTH, D):
+        column = first + tl.arange(0, D)
+        u, forward = _directions(v, t, of_v, of_t, row, at, rows, column, d)
+        across = forward - cosine[:, None] * u
+        sine_2 += tl.sum(across * across, 1)
+        leak += tl.sum(across * u, 1)
+        if GRAD:
+            g = load_rows(grad, row, rows, column, d)
+            grad_u += tl.sum(g * u, 1)
+            grad_across += tl.sum(g * across, 1)
+    return cosine, sine_2, leak, grad_u, grad_across
 
 
 @triton.jit
@@ -57,17 +83,35 @@ def _of_step(length):
 
 
 @triton.jit
-def translate_tile(v, t, root, zeros):
-    """Points translate(v, t/root)."""
-    u, largest, squared = directions(v)
-    across, cosine, sine_2, leak, largest_t, squared_t = _decompose_step(u, t)
+def translate_forward(
+    v, t, c, zeros, out, rows, d,
+    SHARED: tl.constexpr, UNITS: tl.constexpr,
+    TILE: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
+    """out_i = translate(v_i, t_i).
+
+    ``SHARED`` is one step for all rows; ``UNITS`` are steps in units of the curvature radius.
+    """
+    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    at = row * 0 if SHARED else row
+    root = tl.sqrt(tl.load(c).to(tl.float64))
+    scale = 1.0 if UNITS else root
+    largest, squared = sizes_of(v, row, rows, d, WIDTH, D)
+    largest_t, squared_t = sizes_of(t, at, rows, d, WIDTH, D)
+    of_v = inverses_of(largest, squared)
+    of_t = inverses_of(largest_t, squared_t)
+    one_cosine, sine_2, leak, _, _ = _products(
+        v, t, v, of_v, of_t, row, at, rows, d, False, WIDTH, D
+    )
     # All sums are before the first of these, see tiles.spread.
-    cosine, sine_2, leak = spread(cosine, zeros), spread(sine_2, zeros), spread(leak, zeros)
+    cosine = spread(one_cosine, zeros).to(tl.float64)
+    sine_2 = spread(sine_2, zeros).to(tl.float64)
+    leak = spread(leak, zeros).to(tl.float64)
     _, _, _, p = radial_of(length_of(largest, squared, zeros), root)
     f, sinh_rho = decay_and_sinh(p)
     half = p * (1.0 + f)  # 2 sinh(rho/2)
     cosh_rho = 1.0 + 0.5 * half * half
-    length = length_of(largest_t, squared_t, zeros)
+    length = scale * length_of(largest_t, squared_t, zeros)
     tau, _, _, p_t, f_t, cosh_tau, sigma = _of_step(length)
     par = tau * cosine
     square = tau * tau * sine_2
@@ -81,30 +125,52 @@ def translate_tile(v, t, root, zeros):
     factor = factor / root
     of_across = sigma * tau * factor
     of_u = along * factor - of_across * leak
-    return of_u.to(u.dtype)[:, None] * u + of_across.to(u.dtype)[:, None] * across
+
+    real = v.dtype.element_ty
+    of_u, of_across = of_u.to(real), of_across.to(real)
+    for first in range(0, WIDTH, D):
+        column = first + tl.arange(0, D)
+        u, forward = _directions(v, t, of_v, of_t, row, at, rows, column, d)
+        across = forward - one_cosine[:, None] * u
+        moved = of_u[:, None] * u + of_across[:, None] * across
+        store_rows(out, row, rows, column, d, moved)
 
 
 @triton.jit
-def translate_tile_backward(v, t, root, grad, zeros):
-    """Gradients of :func:`translate_tile` by v and by t.
+def translate_backward(
+    v, t, c, zeros, grad_out, grad_v, grad_t, moment, rows, d,
+    SHARED: tl.constexpr, UNITS: tl.constexpr,
+    TILE: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
+    """Gradients of :func:`translate_forward`; of a shared step one row for each program.
 
-    Returns:
-        Both gradients, and v times its gradient minus the output times its own.
+    ``moment`` is v times its gradient minus the output times its own; plus t times its gradient,
+    but for steps in units of the curvature radius, which have no unit.
     """
-    u, largest, squared = directions(v)
-    across, cosine, sine_2, leak, largest_t, squared_t = _decompose_step(u, t)
-    grad_dot_u, grad_dot_across = dot(grad, u), dot(grad, across)
+    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    at = row * 0 if SHARED else row
+    root = tl.sqrt(tl.load(c).to(tl.float64))
+    scale = 1.0 if UNITS else root
+    largest, squared = sizes_of(v, row, rows, d, WIDTH, D)
+    largest_t, squared_t = sizes_of(t, at, rows, d, WIDTH, D)
+    of_v = inverses_of(largest, squared)
+    of_t = inverses_of(largest_t, squared_t)
+    one_cosine, sine_2, leak, grad_dot_u, grad_dot_across = _products(
+        v, t, grad_out, of_v, of_t, row, at, rows, d, True, WIDTH, D
+    )
     # All sums are before the first of these, see tiles.spread.
-    cosine, sine_2, leak = spread(cosine, zeros), spread(sine_2, zeros), spread(leak, zeros)
-    grad_dot_u = spread(grad_dot_u, zeros)
-    grad_dot_across = spread(grad_dot_across, zeros) - leak * grad_dot_u
+    cosine = spread(one_cosine, zeros).to(tl.float64)
+    sine_2 = spread(sine_2, zeros).to(tl.float64)
+    leak = spread(leak, zeros).to(tl.float64)
+    grad_dot_u = spread(grad_dot_u, zeros).to(tl.float64)
+    grad_dot_across = spread(grad_dot_across, zeros).to(tl.float64) - leak * grad_dot_u
     rho, slope, ratio, p = radial_of(length_of(largest, squared, zeros), root)
     f, sinh_rho = decay_and_sinh(p)
     sinhc_rho = sinhc_of(rho, p)
     half = p * (1.0 + f)  # 2 sinh(rho/2)
     cosh_rho = 1.0 + 0.5 * half * half
     tilt = half / (1.0 + p + f) * sinhc_rho  # (cosh(rho) - 1)/rho
-    length = length_of(largest_t, squared_t, zeros)
+    length = scale * length_of(largest_t, squared_t, zeros)
     tau, slope_t, shrink, p_t, f_t, cosh_tau, sigma = _of_step(length)
     par = tau * cosine
     square = tau * tau * sine_2
@@ -146,7 +212,7 @@ def translate_tile_backward(v, t, root, grad, zeros):
 
     # By v.
     by_rho = slope * z_u * along_rho
-    moment = by_rho * rho / ratio - value * (along * grad_u + sigma * grad_across)
+    total = by_rho * rho / ratio - value * (along * grad_u + sigma * grad_across)
     v_of_grad = ratio * turn * value
     v_of_across = root * ratio * tau * sigma * (turn * towards + tilt * z_u)
     v_of_u = root * (by_rho - ratio * turn * value * grad_u) - v_of_across * leak
@@ -162,9 +228,26 @@ def translate_tile_backward(v, t, root, grad, zeros):
     t_of_across = tau * (shrink * by_across + by_t)
     t_of_u = shrink * by_u + by_t * par - t_of_across * leak
 
-    real = u.dtype
-    by_vector = v_of_grad.to(real)[:, None] * grad + v_of_u.to(real)[:, None] * u
-    by_vector += v_of_across.to(real)[:, None] * across
-    by_step = t_of_grad.to(real)[:, None] * grad + t_of_u.to(real)[:, None] * u
-    by_step += t_of_across.to(real)[:, None] * across
-    return by_vector, by_step, moment
+    real = v.dtype.element_ty
+    v_of_grad, v_of_u, v_of_across = v_of_grad.to(real), v_of_u.to(real), v_of_across.to(real)
+    t_of_grad, t_of_u = (scale * t_of_grad).to(real), (scale * t_of_u).to(real)
+    t_of_across = (scale * t_of_across).to(real)
+    product = tl.zeros([TILE], real)
+    for first in range(0, WIDTH, D):
+        column = first + tl.arange(0, D)
+        u, forward = _directions(v, t, of_v, of_t, row, at, rows, column, d)
+        across = forward - one_cosine[:, None] * u
+        grad = load_rows(grad_out, row, rows, column, d)
+        by_v = v_of_grad[:, None] * grad + v_of_u[:, None] * u + v_of_across[:, None] * across
+        by_step = t_of_grad[:, None] * grad + t_of_u[:, None] * u + t_of_across[:, None] * across
+        store_rows(grad_v, row, rows, column, d, by_v)
+        product += tl.sum(by_step * forward, 1)
+        if SHARED:
+            # Outside of the matrix the gradient by the output is zero, and so is that by t.
+            place = grad_t + tl.program_id(0).to(tl.int64) * d + column
+            tl.store(place, tl.sum(by_step.to(tl.float64), 0), mask=column < d)
+        else:
+            store_rows(grad_t, row, rows, column, d, by_step)
+    if not UNITS:
+        total += spread(product, zeros).to(tl.float64) * length / scale
+    tl.store(moment + row, total, mask=row < rows)
