@@ -9,6 +9,7 @@ from hgcn.errors import ConfigError, DataError
 from hgcn.scenes import build
 from hgcn.scenes.columns import column, depth, labels_of
 from hgcn.scenes.compare import aligned_to
+from hgcn.scenes.home import from_home
 from hgcn.scenes.of_network import sample_of_nodes
 from hgcn.viewer import (
     Categories,
@@ -209,6 +210,22 @@ def test_a_second_scene_is_turned_to_the_first():
     np.testing.assert_allclose(aligned_to(second, first).layers[0].points, points[5:], atol=1e-12)
     other = Scene("three", [Layer("One", points[:2], 1.0)], ["x", "y"], np.zeros((2, 0)))
     assert aligned_to(other, first) is other
+
+
+def test_scenes_lie_alike_as_they_are_seen_from_home():
+    points = torch.randn(40, 2, generator=torch.Generator().manual_seed(0)).double()
+    turn = torch.tensor([[0.6, 0.8], [0.8, -0.6]]).double()
+    moved = geometry.translate(torch.tensor([1.5, -2.0]).double(), points @ turn, c=0.7)
+    first, second = (
+        Scene("a", [Layer("One", z.numpy(), 0.7)], np.arange(40), np.zeros((2, 0)))
+        for z in (points, moved)
+    )
+    turned = torch.from_numpy(aligned_to(second, first).layers[0].points)
+    torch.testing.assert_close(from_home(turned, 0.7), from_home(points, 0.7))
+    # And home is where the Fréchet mean is, but for the place of a root.
+    mean = geometry.frechet_mean(from_home(moved, 0.7), c=0.7)
+    torch.testing.assert_close(mean, torch.zeros(2).double())
+    assert from_home(moved, 0.7, rooted=True) is moved
 
 
 @pytest.mark.parametrize("name", ["radius", "distance", "kept", "nearest"])

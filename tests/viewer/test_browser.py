@@ -468,8 +468,8 @@ def test_png_shows_the_picture(browser, tree_file):
 
 def test_svg_is_a_drawing_of_every_node(tree):
     root = ET.fromstring(tree.eval("hgcn.svg()"))
-    circles = list(root.iter("{http://www.w3.org/2000/svg}circle"))
-    assert len(circles) == 300 + 1 + 5  # and the disk, and the legend
+    (nodes,) = [g for g in root.iter() if g.get("stroke-width") == "0.6"]
+    assert len(nodes) == 300
     paths = [p.get("d") for p in root.iter("{http://www.w3.org/2000/svg}path")]
     assert len(paths) == state(tree)["edges"]
     # Arcs meet the rim at right angles: with radius r, centre at distance D, D² = R² + r².
@@ -488,6 +488,24 @@ def test_svg_is_a_drawing_of_every_node(tree):
         cx, cy = mx - height * dy / chord, my + height * dx / chord
         away = math.hypot(cx - disk["x"], cy - disk["y"])
         assert away**2 == pytest.approx(disk["radius"] ** 2 + r**2, rel=0.02)
+
+
+def test_other_programs_show_the_svg_as_the_page_draws_it(tree, tmp_path):
+    tree.click(*tree.element("#missing"))
+    tree.eval("hgcn.visit('patient 3')")
+    tree.settle()
+    saved = read_png(base64.b64decode(tree.eval(PNG.replace("0.5", "1")).split(",")[1]))
+    drawing = tmp_path / "disk.svg"
+    drawing.write_text(tree.eval("hgcn.svg()"), encoding="utf-8")
+    alone = tree.browser.open(drawing, size=saved.shape[1::-1])
+    shown = read_png(alone.screenshot())[..., :3]
+    alone.close()
+    difference = saved[..., :3] - shown
+    assert np.abs(difference).mean() < 1
+    # Texts may stand a pixel apart, but no part of the picture has other colours in the drawing.
+    height, width = (20 * (side // 20) for side in difference.shape[:2])
+    tiles = difference[:height, :width].reshape(height // 20, 20, width // 20, 20, 3).mean((1, 3))
+    assert np.abs(tiles).max() < 8
 
 
 def test_buttons_save_files(tree, tmp_path):
@@ -802,27 +820,32 @@ def boxes(page, *selectors):
     ]
 
 
-def test_on_a_phone_nothing_lies_over_the_disk(browser, tree_file):
-    page = browser.open(tree_file, size=(390, 844), touch=True)
-    page.settle()
+@pytest.mark.parametrize("disks", [1, 2])
+def test_on_a_phone_nothing_lies_over_the_disks(show, disks):
+    page = show(*[tree_scene(60)] * disks, size=(390, 844), touch=True)
     page.eval("hgcn.visit('patient 3')")
     page.settle()
-    disk = state(page)["disk"]
-    top, bottom = disk["y"] - disk["radius"], disk["y"] + disk["radius"]
-    header, layers, sheet, drawer = boxes(page, ".view header", ".layers", "#node", "#drawer")
-    assert header[3] <= top
-    assert drawer[3] <= top
-    assert bottom <= layers[1]
-    assert layers[3] <= sheet[1]
+    (sheet, drawer) = boxes(page, "#node", "#drawer")
+    floor = 0
+    for which in range(disks):
+        disk = page.eval(f"hgcn.state({which}).disk")
+        view = f".view:nth-child({which + 1})"
+        header, heading, layers = boxes(page, *(f"{view} {e}" for e in ("header", "h2", ".layers")))
+        assert floor <= header[1]
+        assert header[3] <= header[1] + disk["y"] - disk["radius"]
+        assert header[1] + disk["y"] + disk["radius"] <= layers[1]
+        floor = layers[3]
+        if which == 0:
+            assert heading[2] <= drawer[0]
+            assert drawer[3] <= header[1] + disk["y"] - disk["radius"]
+    assert floor <= sheet[1]
     assert sheet[3] <= 844.5
-    assert header[2] <= drawer[0]
     page.eval("document.getElementById('drawer').click()")
     small = page.eval("""[...document.querySelectorAll('button, select, input, #results li')]
         .filter(e => e.checkVisibility() && e.type !== 'checkbox')
         .filter(e => e.getBoundingClientRect().height < 39.5).map(e => e.outerHTML)""")
     assert small == []
     assert page.eval("document.documentElement.scrollWidth") <= 390
-    page.close()
 
 
 def test_the_hover_follows_the_wheel(tree):

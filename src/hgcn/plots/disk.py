@@ -13,6 +13,7 @@ from hgcn import geometry
 from hgcn.errors import ConfigError
 from hgcn.plots.style import DISK, EDGE, INK, LINE, PALETTE, SOFT, UNKNOWN
 from hgcn.scenes.columns import column as column_of
+from hgcn.scenes.home import from_home
 from hgcn.scenes.scene import Categories, Layer, Numbers, Scene
 from hgcn.text import one_of
 
@@ -170,11 +171,8 @@ def draw_layer(
 
 def centred(layer: Layer) -> Layer:
     """The layer moved by an isometry that takes the Fréchet mean of its nodes to the origin."""
-    if layer.curvature is None:
-        return layer
-    points = torch.from_numpy(layer.points)
-    mean = geometry.frechet_mean(points, c=layer.curvature)
-    return replace(layer, points=geometry.translate(-mean, points, c=layer.curvature).numpy())
+    points = from_home(torch.from_numpy(layer.points), layer.curvature)
+    return replace(layer, points=points.numpy())
 
 
 def draw_rim(ax: Axes) -> None:

@@ -16,6 +16,7 @@ from hgcn.data.tree_layout import tree_layout
 from hgcn.errors import DataError
 from hgcn.nn.spaces import Space, space_of
 from hgcn.scenes.columns import columns_of, labels_of
+from hgcn.scenes.home import from_home
 from hgcn.scenes.projection import (
     MEASURED_NODES,
     Compared,
@@ -91,7 +92,9 @@ def scene_from_embeddings(  # noqa: PLR0913
     with ThreadPoolExecutor(min(len(spaces), torch.get_num_threads())) as pool:
         planes = list(pool.map(draw, embeddings, spaces, measured, starts))
     # The last layer is what the model was trained for: it is drawn upright, the others follow.
-    aligned = align([plane.points for plane in planes][::-1])[::-1]
+    rooted = hierarchy is not None
+    views = [from_home(plane.points, plane.curvature, rooted=rooted) for plane in planes]
+    aligned = align([plane.points for plane in planes][::-1], views[::-1])[::-1]
     shares = attention or [None] * len(embeddings)
     layers = [
         Layer(
@@ -122,6 +125,7 @@ def scene_from_embeddings(  # noqa: PLR0913
         metrics=[(key, str(value)) for key, value in (metrics or {}).items()],
         directed=graph.directed,
         labels=labels_of(graph, label_column),
+        rooted=rooted,
     )
 
 

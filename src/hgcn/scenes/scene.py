@@ -171,6 +171,8 @@ class Scene:
         directed: whether the direction of an edge means something.
         labels: a name for each node that people read in place of its id, such as a title.
         note: what a reader has to know of the picture as a whole, such as that it is a sample.
+        rooted: whether the origin is the place of a root. Then the picture is seen from there at
+            first, and else from the mean of all nodes.
     """
 
     name: str
@@ -183,6 +185,7 @@ class Scene:
     directed: bool = False
     labels: Sequence[str] | None = None
     note: str = ""
+    rooted: bool = False
 
     def __post_init__(self) -> None:
         ids = np.asarray([str(one) for one in np.asarray(self.ids).tolist()], dtype=object)

@@ -111,6 +111,7 @@ def pack(scene: Scene) -> dict[str, Any]:
         "name": scene.name,
         "ids": scene.ids.tolist(),
         "directed": scene.directed,
+        "rooted": scene.rooted,
         "edges": _array(scene.edges, "<i4"),
         "layers": [_layer(layer) for layer in scene.layers],
         "columns": [_column(name, column) for name, column in scene.columns.items()],

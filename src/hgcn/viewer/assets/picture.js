@@ -1,6 +1,10 @@
 // How one disk looks: dots, arcs, rings, highlights, from the positions that a View has computed.
 
+const DISK_FILL = [[0, "disk"], [0.72, "disk"], [0.95, "rim"], [1, "rim-edge"]];
 const FAINTEST = 0.02; // 5 of 255 levels
+const SMALLEST = 0.32; // of the size of a dot, at the rim
+const MOST_STAR = 3000; // edges of one node that are drawn
+const MARKED_EDGES = 100; // around a selected node; of more, each has less ink
 
 class Picture {
   frameOf(ratio) {
@@ -9,7 +13,7 @@ class Picture {
       x: this.centreX * ratio,
       y: this.centreY * ratio,
       curved: this.space.curved,
-      width: (this.scene.sources.length > 8000 ? 0.9 : 1.15) * ratio,
+      width: this.edgeWidth * ratio,
       halo: packColour(this.app.colour("disk")),
       arcs: this.app.options.edges ? this.arcs : [],
       dots: this.dots,
@@ -17,6 +21,10 @@ class Picture {
       rings: this.rings(ratio),
       ringColour: packColour(this.app.colour("grid")),
     };
+  }
+
+  get edgeWidth() {
+    return this.scene.sources.length > 8000 ? 0.9 : 1.15;
   }
 
   // Circles of equal distance from the origin, in device pixels. They crowd at the rim: some are
@@ -55,7 +63,7 @@ class Picture {
         const x = shown[3 * i], y = shown[3 * i + 1];
         const px = this.centreX + this.radius * x, py = this.centreY + this.radius * y;
         if (px < -20 || py < -20 || px > width + 20 || py > height + 20) continue;
-        const size = this.baseSize[i] * grow * (0.22 + 0.78 * Math.sqrt(shown[3 * i + 2]));
+        const size = this.baseSize[i] * grow * (SMALLEST + (1 - SMALLEST) * Math.sqrt(shown[3 * i + 2]));
         drawnSize[i] = size;
         const alpha = focus && !focus[i] ? 0.13 : 0.94;
         const o = dots.next();
@@ -103,7 +111,7 @@ class Picture {
         if ((k * 0.6180339887) % 1 > alpha / FAINTEST) continue;
         alpha = FAINTEST;
       }
-      if (focus) alpha = focus[s] && focus[t] ? Math.max(alpha, 0.5) : alpha * 0.22;
+      if (focus) alpha = focus[s] && focus[t] ? Math.max(alpha, this.focusInk) : alpha * 0.22;
       const colour = colours[s] === colours[t] ? colours[s] : neutral;
       const batch = arcs[segments], o = batch.next();
       batch.floats[o] = ax;
@@ -171,7 +179,7 @@ class Picture {
     context.fillRect(0, 0, width, height);
     if (this.space.curved) {
       const fill = context.createRadialGradient(x, y, 0, x, y, radius);
-      for (const [stop, name] of [[0, "disk"], [0.72, "disk"], [0.95, "rim"], [1, "rim-edge"]]) {
+      for (const [stop, name] of DISK_FILL) {
         fill.addColorStop(stop, app.colour(name));
       }
       context.beginPath();
@@ -191,12 +199,12 @@ class Picture {
     const { app } = this;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, this.width, this.height);
-    if (app.options.missing) this.drawMissing(context);
-    if (this.nearest.length) this.drawNearest(context);
     if (this.selected >= 0 && this.visible[this.selected]) this.drawStar(context, this.selected);
     if (this.hovered >= 0 && this.hovered !== this.selected && this.visible[this.hovered]) {
       this.drawStar(context, this.hovered);
     }
+    if (app.options.missing) this.drawMissing(context);
+    if (this.nearest.length) this.drawNearest(context);
     context.font = app.font;
     this.labelled = app.options.labels ? this.labels.place(this, context) : [];
     drawLabels(context, this.labelled, this.labelStyle());
@@ -225,19 +233,24 @@ class Picture {
     const { scene, visible } = this;
     const { start, node: other, edge } = scene.neighbours;
     const { attention } = scene.layers[this.layer];
-    const count = scene.sources.length, degree = start[node + 1] - start[node];
+    const count = scene.sources.length;
     context.strokeStyle = this.app.colour("accent");
-    context.globalAlpha = Math.max(0.25, Math.min(0.85, 6 / Math.sqrt(degree + 1)));
-    for (let k = start[node]; k < start[node + 1] && k < start[node] + 3000; k++) {
+    context.globalAlpha = this.starInk(node);
+    for (let k = start[node]; k < start[node + 1] && k < start[node] + MOST_STAR; k++) {
       const j = other[k], e = edge[k];
       if (!visible[j]) continue;
       const share = attention ? attention[(scene.sources[e] === node ? 1 : 0) * count + e] : NaN;
-      context.lineWidth = Number.isNaN(share) ? 1.4 : 0.8 + 3 * share;
+      context.lineWidth = starWidth(share);
       context.beginPath();
       this.trace(context, node, j);
       context.stroke();
     }
     context.globalAlpha = 1;
+  }
+
+  starInk(node) {
+    const { start } = this.scene.neighbours;
+    return Math.max(0.2, Math.min(0.85, 5 / Math.sqrt(start[node + 1] - start[node] + 1)));
   }
 
   missingShown() {
@@ -301,4 +314,8 @@ class Picture {
       context, this.overFrame, shown[3 * i], shown[3 * i + 1], shown[3 * j], shown[3 * j + 1],
     );
   }
+}
+
+function starWidth(share) {
+  return Number.isNaN(share) ? 1.4 : 0.8 + 3 * share;
 }

@@ -48,7 +48,7 @@ class View extends Picture {
   }
 
   get space() {
-    this.spaces[this.layer] ??= spaceOf(this.scene.layers[this.layer]);
+    this.spaces[this.layer] ??= spaceOf(this.scene.layers[this.layer], this.scene.rooted);
     return this.spaces[this.layer];
   }
 
@@ -117,6 +117,7 @@ class View extends Picture {
     this.nearest = this.selected < 0 || !app.options.nearest
       ? [] : nearestOf(scene, scene.layers[this.layer], this.space, this.selected) ?? [];
     for (const { node } of this.nearest) this.focus[node] = 1;
+    if (this.focus) this.focusInk = 0.5 * Math.sqrt(Math.min(1, MARKED_EDGES / edgesWithin(scene, this.focus)));
     this.request();
   }
 
