@@ -2,6 +2,7 @@
 
 const DISK_FILL = [[0, "disk"], [0.72, "disk"], [0.95, "rim"], [1, "rim-edge"]];
 const FAINTEST = 0.02; // 5 of 255 levels
+const MOST_PIXELS = 8e6; // of lines that are drawn pixel by pixel: a tenth of a second
 const SMALLEST = 0.32; // of the size of a dot, at the rim
 const MOST_STAR = 3000; // edges of one node that are drawn
 const MARKED_EDGES = 100; // around a selected node; of more, each has less ink
@@ -76,7 +77,7 @@ class Picture {
     }
   }
 
-  fillArcs(moving) {
+  fillArcs(moving, ratio) {
     const { scene, shown, arcs, visible, focus, colours, radius, width, height } = this;
     for (const batch of arcs) batch.count = 0;
     if (!this.app.options.edges) return;
@@ -86,6 +87,7 @@ class Picture {
     const count = moving || this.fade === 0 ? sample : order.length;
     // As many edges as now seem to be there share the ink, so that the sum is always the same.
     const ink = this.inkOf(sample + (count - sample) * this.fade);
+    const faintest = this.faintest(ink.cover, ratio);
     const shortest = 1.3 / radius, curved = this.space.curved;
     const left = -this.centreX / radius, right = (width - this.centreX) / radius;
     const top = -this.centreY / radius, bottom = (height - this.centreY) / radius;
@@ -107,9 +109,9 @@ class Picture {
       let alpha = Math.min(ink.most, ink.each / Math.sqrt(square));
       if (k >= sample) alpha *= this.fade;
       // Less ink than a pixel can hold: some edges are left out, and the others keep the sum.
-      if (alpha < FAINTEST) {
-        if ((k * 0.6180339887) % 1 > alpha / FAINTEST) continue;
-        alpha = FAINTEST;
+      if (alpha < faintest) {
+        if ((k * 0.6180339887) % 1 > alpha / faintest) continue;
+        alpha = faintest;
       }
       if (focus) alpha = focus[s] && focus[t] ? Math.max(alpha, this.focusInk) : alpha * 0.22;
       const colour = colours[s] === colours[t] ? colours[s] : neutral;
@@ -155,13 +157,21 @@ class Picture {
       square += (shown[s] ** 2 + shown[s + 1] ** 2) / some;
       if (length * this.radius > 1.3) seen++;
     }
-    if (!seen) return { most, each: most };
+    if (!seen) return { most, each: most, cover: 0 };
     const drawn = (seen / some) * count;
     // Share of the disk that the nodes lie on. A disk of radius r pixels has room for pi r lines of
     // disk length 1 and width 1.
     const share = Math.max(0.01, Math.min(1, 2 * (square - x * x - y * y)));
-    const each = (0.5 * share * Math.PI * this.radius) / drawn;
-    return { most, each };
+    const cover = 0.5 * share;
+    return { most, each: (cover * Math.PI * this.radius) / drawn, cover };
+  }
+
+  // Where pixels are drawn one by one, fewer lines with more ink are a picture in time. The pixels of
+  // a fine screen are more, and each takes longer: they do not fit into the processor's cache.
+  faintest(cover, ratio) {
+    if (!(this.renderer instanceof RasterRenderer)) return FAINTEST;
+    const area = Math.min(Math.PI * this.radius ** 2, this.width * this.height);
+    return Math.max(FAINTEST, Math.min(0.25, (cover * area * ratio * ratio) / MOST_PIXELS));
   }
 
   // Paper and disk without anything on them, kept as long as size and colours are the same.

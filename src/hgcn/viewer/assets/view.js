@@ -280,7 +280,7 @@ class View extends Picture {
   draw(moving, ratio = this.ratio) {
     this.place();
     this.fillDots(ratio);
-    this.fillArcs(moving);
+    this.fillArcs(moving, ratio);
     const frame = this.frameOf(ratio);
     if (!this.renderer.opaque) this.drawUnder(this.underContext, frame, ratio);
     this.renderer.draw(frame);
