@@ -10,7 +10,7 @@ from hgcn.scenes import build
 from hgcn.scenes.columns import column, depth, labels_of
 from hgcn.scenes.compare import aligned_to
 from hgcn.scenes.home import from_home
-from hgcn.scenes.of_network import sample_of_nodes
+from hgcn.scenes.sample import sample_of_nodes, sampled
 from hgcn.viewer import (
     Categories,
     Layer,
@@ -18,6 +18,7 @@ from hgcn.viewer import (
     MissingLinks,
     Numbers,
     Scene,
+    Texts,
     scene_from_embeddings,
 )
 
@@ -102,7 +103,11 @@ def test_columns_of_any_kind():
     assert column(np.array([True, False])).codes.tolist() == [1, 0]
     assert column(np.array([3, 4])).values.tolist() == [3, 4]
     assert column(np.array(["b", "a", "b"])).names == ("a", "b")
-    assert column(np.array([f"text {i}" for i in range(500)])) is None
+    many = column(np.array([f"text {i} {'x' * i}" for i in range(500)] + [None]))
+    assert isinstance(many, Texts)
+    assert many.values[:2] == ("text 0 ", "text 1 x")
+    assert many.values[-1] == ""
+    assert max(map(len, many.values)) == 120
 
 
 @pytest.mark.parametrize(
@@ -190,6 +195,16 @@ def test_names_of_nodes():
     assert labels_of(Graph(edges, num_nodes=2)) is None
 
 
+def test_text_of_many_values_is_told_but_for_the_names():
+    ring = torch.stack((torch.arange(70), (torch.arange(70) + 1) % 70))
+    texts = {name: np.array([f"{name} {k}" for k in range(70)]) for name in ("name", "street")}
+    graph = Graph(ring, num_nodes=70, columns=texts)
+    scene = scene_from_embeddings(graph, [torch.randn(70, 2)], [1.0])
+    assert scene.labels[3] == "name 3"
+    assert list(scene.columns) == ["degree", "depth", "street"]
+    assert scene.columns["street"].values[3] == "street 3"
+
+
 def test_a_sample_of_nodes_has_edges():
     n = 2000
     ring = torch.stack((torch.arange(n), (torch.arange(n) + 1) % n))
@@ -198,7 +213,11 @@ def test_a_sample_of_nodes_has_edges():
     assert len(nodes) == 200
     assert len(nodes.unique()) == 200
     # Of even draws a tenth of the ten neighbours would be there: 20 edges.
-    assert graph.subgraph(nodes).edge_index.shape[1] // 2 > 80
+    part = sampled(graph, nodes)
+    assert part.edge_index.shape[1] // 2 > 80
+    # What is told of a node is true of the whole graph.
+    assert part.columns["degree"].tolist() == [2] * 200
+    np.testing.assert_array_equal(part.columns["depth"], depth(ring.numpy(), n)[nodes])
 
 
 def test_a_second_scene_is_turned_to_the_first():

@@ -693,7 +693,10 @@ def projected_scene(n=120):
         num_nodes=n,
         y=torch.arange(n) % 11,
         ids=np.arange(1000, 1000 + n),
-        columns={"name": np.array([f"Town {k}" for k in range(n)])},
+        columns={
+            "name": np.array([f"Town {k}" for k in range(n)]),
+            "river": np.array([f"Brook {k}" for k in range(n)]),
+        },
     )
     share = torch.full((2 * n,), 0.3)
     pairs = torch.tensor([[3, 4, 5], [8, 9, 10]])
@@ -713,6 +716,7 @@ def test_the_card_says_what_the_model_says(show):
         assert page.text("#node h4") == f"Town {node}"
         told, tables = facts(page), card(page)
         assert told["id"] == str(1000 + node)
+        assert told["river"] == f"Brook {node}"
         assert float(told["radius"]) == pytest.approx(float(points[node].norm()), rel=6e-3)
         assert "radius as drawn" in told
         nearest = true[node].argsort()[1:11].tolist()
@@ -739,11 +743,11 @@ def test_the_card_says_what_the_model_says(show):
 def test_names_marks_ranks_and_captions(show):
     points, scene = projected_scene()
     page = show(scene)
-    # Names are searched; so are ids.
-    for asked in ("town 17", "1017"):
+    # Names are searched; so are ids and other texts.
+    for asked, beside in (("town 17", 1017), ("1017", 1017), ("brook 17", "Brook 17")):
         page.key("/", "/")
         page.type(asked)
-        assert page.text("#results li") == "Town 17 (1017)"
+        assert page.text("#results li") == f"Town 17 ({beside})"
         page.key("Enter", "\r")
         page.settle()
         assert state(page)["selected"] == "1017"

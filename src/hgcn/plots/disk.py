@@ -14,7 +14,7 @@ from hgcn.errors import ConfigError
 from hgcn.plots.style import DISK, EDGE, INK, LINE, PALETTE, SOFT, UNKNOWN
 from hgcn.scenes.columns import column as column_of
 from hgcn.scenes.home import from_home
-from hgcn.scenes.scene import Categories, Layer, Numbers, Scene
+from hgcn.scenes.scene import Categories, Layer, Numbers, Scene, Texts
 from hgcn.text import one_of
 
 if TYPE_CHECKING:
@@ -232,7 +232,7 @@ def _column(scene: Scene, color: Any) -> Categories | Numbers | None:
 
     if isinstance(color, str):
         if color in scene.columns:
-            return scene.columns[color]
+            return _coloured(scene.columns[color])
         if is_color_like(color) or color == "label":
             return None  # a graph without labels is drawn in one colour
         raise ConfigError(one_of("color", color, scene.columns, "a colour, or an array"))
@@ -242,12 +242,15 @@ def _column(scene: Scene, color: Any) -> Categories | Numbers | None:
             f"Expected `color` to have an entry for each of the {scene.num_nodes} nodes, got shape "
             f"{list(values.shape)}."
         )
-    found = column_of(values)
-    if found is None:
+    return _coloured(column_of(values))
+
+
+def _coloured(column: Categories | Numbers | Texts) -> Categories | Numbers:
+    if isinstance(column, Texts):
         raise ConfigError(
-            f"Expected `color` to hold numbers or few names, got {len(set(values.tolist()))} names."
+            f"Expected `color` to hold numbers or few names, got {len(set(column.values))} names."
         )
-    return found
+    return column
 
 
 def draw_nodes(

@@ -11,7 +11,7 @@ from torch import Tensor
 from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError
 from hgcn.names import PARTS
-from hgcn.scenes.scene import Categories, Column, Numbers
+from hgcn.scenes.scene import Categories, Column, Numbers, Texts
 from hgcn.text import one_of
 
 _MOST_CATEGORIES = 60
@@ -21,21 +21,21 @@ _DISTINCT = 0.9
 """The share of different values from which on a column of text is taken for names."""
 
 
-def column(values: np.ndarray) -> Column | None:
-    """An array as numbers or categories; None for text of many values, such as ids."""
+def column(values: np.ndarray) -> Column:
+    """An array as numbers, categories, or text of many values, such as names."""
     values = np.asarray(values)
     if values.dtype == np.bool_:
         return Categories(values.astype(np.int32), ("no", "yes"))
     if values.dtype.kind in "fiu":
         return Numbers(values)
-    text = np.asarray([str(value) for value in values.tolist()], dtype=object)
-    names, codes = np.unique(text, return_inverse=True)
-    return Categories(codes, tuple(names)) if len(names) <= _MOST_CATEGORIES else None
+    texts = ["" if value is None else str(value) for value in values.tolist()]
+    names, codes = np.unique(np.asarray(texts, dtype=object), return_inverse=True)
+    return Categories(codes, tuple(names)) if len(names) <= _MOST_CATEGORIES else Texts(texts)
 
 
 def columns_of(graph: Graph, predictions: Tensor | None, pairs: Tensor) -> dict[str, Column]:
     """What is known of each node: of the graph, of a prediction, and of the data's own columns."""
-    found: dict[str, Column | None] = {}
+    found: dict[str, Column] = {}
     classes = graph.num_classes
     if predictions is not None:
         predicted = predictions.argmax(1) if predictions.dim() == 2 else predictions
@@ -64,7 +64,7 @@ def columns_of(graph: Graph, predictions: Tensor | None, pairs: Tensor) -> dict[
     found["depth"] = Numbers(depth(pairs.numpy(), graph.num_nodes))
     for key, values in graph.columns.items():
         found[key] = column(values)
-    return {key: value for key, value in found.items() if value is not None}
+    return found
 
 
 def depth(pairs: np.ndarray, n: int) -> np.ndarray:

@@ -39,7 +39,9 @@ function readScene(packed) {
       own: layer.own && decode(layer.own),
       measured: layer.measured && readMeasured(layer.measured),
     })),
-    columns: new Map(packed.columns.map((column) => [column.name, readColumn(column)])),
+    columns: new Map(packed.columns.filter((column) => !column.texts)
+      .map((column) => [column.name, readColumn(column)])),
+    texts: packed.columns.filter((column) => column.texts), // shown and searched, without colours
     missing: packed.missing && readMissing(packed.missing),
   };
   scene.neighbours = neighbourLists(scene);

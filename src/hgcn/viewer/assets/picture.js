@@ -3,6 +3,7 @@
 const DISK_FILL = [[0, "disk"], [0.72, "disk"], [0.95, "rim"], [1, "rim-edge"]];
 const FAINTEST = 0.02; // 5 of 255 levels
 const MOST_PIXELS = 8e6; // of lines that are drawn pixel by pixel: a tenth of a second
+const COVERED = 0.3; // of the place that dots lie on, at most
 const SMALLEST = 0.32; // of the size of a dot, at the rim
 const MOST_STAR = 3000; // edges of one node that are drawn
 const MARKED_EDGES = 100; // around a selected node; of more, each has less ink
@@ -53,7 +54,7 @@ class Picture {
   fillDots(ratio) {
     const { shown, dots, drawnSize, visible, focus, colours, width, height } = this;
     const room = Math.max(0.7, Math.min(1.5, Math.sqrt(this.fullRadius / 386)));
-    const grow = room * Math.min(2.2, Math.sqrt(this.zoom / this.homeZoom));
+    const grow = room * Math.min(2.2, Math.sqrt(this.zoom / this.homeZoom)) * this.thinning(room);
     dots.count = 0;
     // With a selection, its nodes are drawn last and so on top.
     for (let pass = focus ? 0 : 1; pass < 2; pass++) {
@@ -75,6 +76,24 @@ class Picture {
         dots.words[o + 4] = withAlpha(colours[i], alpha);
       }
     }
+  }
+
+  // How much smaller dots are in a crowd, so that they cover no more than a part of their place.
+  thinning(room) {
+    const { shown, visible, baseSize } = this;
+    let count = 0, area = 0, x = 0, y = 0, square = 0;
+    for (let i = 0; i < visible.length; i++) {
+      if (!visible[i]) continue;
+      const px = shown[3 * i], py = shown[3 * i + 1];
+      count++;
+      x += px;
+      y += py;
+      square += px * px + py * py;
+      area += (room * baseSize[i]) ** 2 * shown[3 * i + 2];
+    }
+    if (!count) return 1;
+    const share = spreadOf(x / count, y / count, square / count);
+    return Math.max(0.4, Math.min(1, Math.sqrt((COVERED * share * this.radius ** 2) / area)));
   }
 
   fillArcs(moving, ratio) {
@@ -159,10 +178,8 @@ class Picture {
     }
     if (!seen) return { most, each: most, cover: 0 };
     const drawn = (seen / some) * count;
-    // Share of the disk that the nodes lie on. A disk of radius r pixels has room for pi r lines of
-    // disk length 1 and width 1.
-    const share = Math.max(0.01, Math.min(1, 2 * (square - x * x - y * y)));
-    const cover = 0.5 * share;
+    // A disk of radius r pixels has room for pi r lines of disk length 1 and width 1.
+    const cover = 0.5 * spreadOf(x, y, square);
     return { most, each: (cover * Math.PI * this.radius) / drawn, cover };
   }
 
@@ -324,6 +341,11 @@ class Picture {
       context, this.overFrame, shown[3 * i], shown[3 * i + 1], shown[3 * j], shown[3 * j + 1],
     );
   }
+}
+
+// Share of the disk that points lie on, from the means of their coordinates and squared lengths.
+function spreadOf(x, y, square) {
+  return Math.max(0.01, Math.min(1, 2 * (square - x * x - y * y)));
 }
 
 function starWidth(share) {
