@@ -303,6 +303,10 @@ def test_layers_and_journeys_are_animated(browser, tree_file):
     page.key("Home")
     page.settle()
     torch.testing.assert_close(positions(page), home, rtol=1e-9, atol=1e-9)
+    frames = page.eval("hgcn.count()")
+    page.wheel(500, 300, -240)
+    page.settle()
+    assert page.eval("hgcn.count()") > frames + 5
     page.click(*page.element(".play"))
     page.wait("hgcn.state().layer === 0")
     page.wait("hgcn.state().layer === 2 && !hgcn.busy()")
@@ -799,27 +803,29 @@ def test_no_move_leaves_an_empty_screen(show):
     )
     random = np.random.default_rng(1)
     for scene in (tiny, small, one_side, tree_scene(60, flat=True), spiral_scene([5, 20, 30])):
-        page = show(scene)
+        page = show(scene, size=(900, 500))  # a small window, as all frames of all moves are drawn
         now = state(page)
-        disk, width, height = now["disk"], 988, 800
+        disk, width, height = now["disk"], 608, 500
         if "flat" not in page.text(".layer-name"):
             # At home the whole rim is there.
             assert disk["x"] - disk["radius"] > 0
             assert disk["y"] + disk["radius"] < height
         for number in range(40):
             x, y = random.uniform(30, width - 30), random.uniform(30, height - 30)
-            kind = number % 4
+            kind = number % 5
             if kind == 0:
                 page.drag([(x, y), (x / 2, y / 2), (random.uniform(10, width), height - y)])
             elif kind == 1:
                 page.wheel(x, y, -240)
             elif kind == 2:
                 page.wheel(x, y, float(random.choice([-240, 240])), modifiers=2)
-            else:
+            elif kind == 3:
                 page.eval("document.querySelector('.over').focus()")
                 page.key(str(random.choice(["ArrowLeft", "ArrowUp", "+", "-"])))
-        page.settle()
-        assert state(page)["seen"]
+            else:
+                page.key(str(random.choice(["[", "]"])))
+            page.settle()
+            assert state(page)["seen"], number
         page.key("Home")
         page.settle()
         assert state(page)["zoom"] == pytest.approx(1)

@@ -232,7 +232,7 @@ class View extends Picture {
       else busy = true;
     }
     if (this.glide) {
-      const step = this.glide.left * 0.28;
+      const step = this.glide.left * (this.app.calm ? 1 : 0.28);
       this.glide.left -= step;
       this.glideBy(this.glide, step);
       if (Math.abs(this.glide.left) < 0.004) this.glide = null;
@@ -356,6 +356,11 @@ class View extends Picture {
     } else {
       space.flight(space.home, true)(1);
       if (old.curved !== space.curved) this.zoom = space.curved ? this.homeZoom : 1;
+    }
+    // What was nearest to the centre may have been beyond the edge of the screen.
+    if (!this.anySeen()) {
+      space.flight(space.home, true)(1);
+      this.zoom = this.homeZoom;
     }
     this.mix = 0;
     this.morph = {
