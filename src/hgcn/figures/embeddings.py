@@ -115,7 +115,8 @@ class _View:
         legend.set_axis_off()
         for ax, (name, layer) in zip(panels, self.layers.items(), strict=True):
             where = legend if ax is panels[-1] else False
-            draw_layer(ax, self.scene, centred(layer), color=self.color, legend=where)
+            seen = layer if self.scene.rooted else centred(layer)
+            draw_layer(ax, self.scene, seen, color=self.color, legend=where)
             ax.set_title(f"{self.title}: {name}", loc="center", size=9)
         panels[0].text(
             0, 1.0, letter, transform=panels[0].transAxes, fontsize=11, fontweight="bold", va="top"
