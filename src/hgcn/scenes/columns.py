@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -101,6 +103,15 @@ def labels_of(graph: Graph, column: str | None = None) -> Sequence[str] | None:
         if values.dtype.kind in "UO" and len(set(values.tolist())) >= _DISTINCT * len(values):
             return _filled(values, graph)
     return None
+
+
+def ids_of(graph: Graph, nodes: Sequence[Any], names: Sequence[str]) -> list[Any]:
+    """The id of each node that is given by id or by name; a name that two nodes have is none."""
+    ids = [str(one) for one in graph.ids.tolist()]
+    often = Counter(names)
+    known = {name: node for name, node in zip(names, ids, strict=True) if often[name] == 1}
+    known |= dict(zip(ids, ids, strict=True))
+    return [known.get(str(node), node) for node in nodes]
 
 
 def _texts(graph: Graph) -> dict[str, np.ndarray]:
