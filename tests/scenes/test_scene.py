@@ -4,10 +4,11 @@ import pytest
 import torch
 
 from hgcn import geometry
+from hgcn.data import load
 from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError, DataError
-from hgcn.scenes import build
-from hgcn.scenes.columns import column, depth, labels_of
+from hgcn.scenes import build, columns
+from hgcn.scenes.columns import column, columns_of, depth, labels_of
 from hgcn.scenes.compare import aligned_to
 from hgcn.scenes.home import from_home
 from hgcn.scenes.sample import sample_of_nodes, sampled
@@ -203,6 +204,20 @@ def test_text_of_many_values_is_told_but_for_the_names():
     assert scene.labels[3] == "name 3"
     assert list(scene.columns) == ["degree", "depth", "street"]
     assert scene.columns["street"].values[3] == "street 3"
+
+
+def test_what_the_network_reads_of_a_table_is_told_too(tmp_path, monkeypatch):
+    (tmp_path / "edges.csv").write_text("source,target\na,b\nb,c\n")
+    (tmp_path / "people.csv").write_text(
+        "id,age,role,shoe\na,30,cook,40\nb,20,clerk,41\nc,9,cook,33\n"
+    )
+    graph = load(tmp_path / "edges.csv", features=tmp_path / "people.csv")
+    found = columns_of(graph, None, graph.pairs())
+    assert found["age"].values.tolist() == [30, 20, 9]
+    assert found["role"].names == ("clerk", "cook")
+    monkeypatch.setattr(columns, "_MOST_READ", 2)
+    assert "shoe" in found
+    assert "shoe" not in columns_of(graph, None, graph.pairs())
 
 
 def test_a_sample_of_nodes_has_edges():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +18,8 @@ from hgcn.scenes.scene import Categories, Column, Numbers, Texts
 from hgcn.text import one_of
 
 _MOST_CATEGORIES = 60
+_MOST_READ = 30
+"""Columns of the feature table that are told, the first ones; there may be thousands."""
 _NAMING = ("name", "title", "label", "iata")
 """Columns that name a node more likely than others, the likeliest first."""
 _DISTINCT = 0.9
@@ -64,7 +67,9 @@ def columns_of(graph: Graph, predictions: Tensor | None, pairs: Tensor) -> dict[
     degree = torch.bincount(pairs.flatten(), minlength=graph.num_nodes)
     found["degree"] = Numbers(degree.numpy())
     found["depth"] = Numbers(depth(pairs.numpy(), graph.num_nodes))
-    for key, values in graph.columns.items():
+    for key, values in itertools.islice(
+        _read_columns(graph).items(), len(graph.columns) + _MOST_READ
+    ):
         found[key] = column(values)
     return found
 
@@ -90,7 +95,7 @@ def labels_of(graph: Graph, column: str | None = None) -> Sequence[str] | None:
         column: a column of the data; by default one of text that names nearly every node, where
             ids are mere numbers.
     """
-    texts = _texts(graph)
+    texts = _read_columns(graph)
     if column is not None:
         if column not in texts:
             raise ConfigError(one_of("the column of labels", column, texts))
@@ -114,7 +119,7 @@ def ids_of(graph: Graph, nodes: Sequence[Any], names: Sequence[str]) -> list[Any
     return [known.get(str(node), node) for node in nodes]
 
 
-def _texts(graph: Graph) -> dict[str, np.ndarray]:
+def _read_columns(graph: Graph) -> dict[str, np.ndarray]:
     """All columns of the data: those that are carried along, and those of the feature table."""
     found = dict(graph.columns)
     if graph.table is not None:
