@@ -183,10 +183,11 @@ class Picture {
     return { most, each: (cover * Math.PI * this.radius) / drawn, cover };
   }
 
-  // Where pixels are drawn one by one, fewer lines with more ink are a picture in time. The pixels of
-  // a fine screen are more, and each takes longer: they do not fit into the processor's cache.
+  // Where pixels are drawn one by one, fewer lines with more ink are a picture in time; a picture to be
+  // saved has time. The pixels of a fine screen are more, and each takes longer: they do not fit into
+  // the processor's cache.
   faintest(cover, ratio) {
-    if (!(this.renderer instanceof RasterRenderer)) return FAINTEST;
+    if (this.app.exporting || !(this.renderer instanceof RasterRenderer)) return FAINTEST;
     const area = Math.min(Math.PI * this.radius ** 2, this.width * this.height);
     return Math.max(FAINTEST, Math.min(0.25, (cover * area * ratio * ratio) / MOST_PIXELS));
   }
