@@ -209,7 +209,10 @@ class Page:
 
     def settle(self) -> None:
         """Wait until nothing moves any more."""
-        self.wait("!window.hgcn.busy()")
+        self.eval("""new Promise(done => {
+            const look = () => window.hgcn.busy() ? requestAnimationFrame(look) : done();
+            look();
+        })""")
 
     def mouse(self, kind: str, x: float, y: float, **more) -> None:
         self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, **more)

@@ -104,6 +104,7 @@ def tree_scene(
         },
         missing=MissingLinks(pairs, np.sort(random.random(300))[::-1]),
         metrics=[("test F1", "91.4"), ("test AUC", "96.9"), ("epochs", "412")],
+        rooted=True,
     )
 
 

@@ -13,8 +13,9 @@ import torch
 from hgcn.cli import main
 from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError, GraphError
+from hgcn.figures.explanation import explanation_figure
 from hgcn.inference.attention import attention_layers, heard_from
-from hgcn.inference.explanation import _Model, integrated_gradients
+from hgcn.inference.explanation import Explanation, Reason, _Model, integrated_gradients
 from hgcn.runs.fit import fit
 from hgcn.runs.run import Run
 
@@ -113,8 +114,23 @@ def test_wrong_nodes_are_refused(runs):
         runs["link"].explain(1, 1)
     with pytest.raises(GraphError, match="got 'nobody'"):
         runs["node"].explain("nobody")
+    # Names are as good as ids.
+    assert runs["node"].explain("rung 17").subject == runs["node"].explain(17).subject == "rung 17"
     with pytest.raises(ConfigError, match="Did you mean 'name'"):
         runs["node"].explain(1, label_column="nam")
+
+
+def test_a_picture_has_the_first_of_very_many_reasons():
+    many = [Reason(kind, of, f"node {k}", 1 / (k + 1))
+            for kind, of in (("node", ""), ("feature", ""), ("attention", "A"), ("attention", "B"))
+            for k in range(400)]  # fmt: skip
+    figure = explanation_figure(Explanation("A and B", "link", 0.9, 2.2, 0.1, tuple(many)))
+    wide, high = figure.get_size_inches()
+    assert wide < 14
+    assert high < 7
+    panels = [ax for ax in figure.axes if ax.axison]
+    assert [len(ax.patches) for ax in panels] == [10] * 4
+    assert panels[3].get_title("left") == "attention of B, 10 of 400"
 
 
 def test_the_command_writes_tables_and_pictures(tmp_path: Path, monkeypatch, capsys):

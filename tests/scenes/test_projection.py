@@ -120,7 +120,9 @@ def test_a_hierarchy_is_drawn_from_its_tree():
         depth[child] = depth[parent] + 1
     graph = Graph(edges, 121, directed=True)
     points = 3 * depth[:, None] * torch.nn.functional.normalize(torch.randn(121, 30))
-    plane = scene_from_embeddings(graph, [points], [1.0], hierarchy=edges).layers[-1].points
+    scene = scene_from_embeddings(graph, [points], [1.0], hierarchy=edges)
+    assert scene.rooted
+    plane = scene.layers[-1].points
     # A third of the angle belongs to each child of the root.
     angle = np.arctan2(plane[1:, 1], plane[1:, 0])
     top = np.arange(1, 121)

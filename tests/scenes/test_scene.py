@@ -4,12 +4,14 @@ import pytest
 import torch
 
 from hgcn import geometry
+from hgcn.data import load
 from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError, DataError
-from hgcn.scenes import build
-from hgcn.scenes.columns import column, depth, labels_of
+from hgcn.scenes import build, columns
+from hgcn.scenes.columns import column, columns_of, depth, labels_of
 from hgcn.scenes.compare import aligned_to
-from hgcn.scenes.of_network import sample_of_nodes
+from hgcn.scenes.home import from_home
+from hgcn.scenes.sample import sample_of_nodes, sampled
 from hgcn.viewer import (
     Categories,
     Layer,
@@ -17,6 +19,7 @@ from hgcn.viewer import (
     MissingLinks,
     Numbers,
     Scene,
+    Texts,
     scene_from_embeddings,
 )
 
@@ -101,7 +104,11 @@ def test_columns_of_any_kind():
     assert column(np.array([True, False])).codes.tolist() == [1, 0]
     assert column(np.array([3, 4])).values.tolist() == [3, 4]
     assert column(np.array(["b", "a", "b"])).names == ("a", "b")
-    assert column(np.array([f"text {i}" for i in range(500)])) is None
+    many = column(np.array([f"text {i} {'x' * i}" for i in range(500)] + [None]))
+    assert isinstance(many, Texts)
+    assert many.values[:2] == ("text 0 ", "text 1 x")
+    assert many.values[-1] == ""
+    assert max(map(len, many.values)) == 120
 
 
 @pytest.mark.parametrize(
@@ -189,6 +196,30 @@ def test_names_of_nodes():
     assert labels_of(Graph(edges, num_nodes=2)) is None
 
 
+def test_text_of_many_values_is_told_but_for_the_names():
+    ring = torch.stack((torch.arange(70), (torch.arange(70) + 1) % 70))
+    texts = {name: np.array([f"{name} {k}" for k in range(70)]) for name in ("name", "street")}
+    graph = Graph(ring, num_nodes=70, columns=texts)
+    scene = scene_from_embeddings(graph, [torch.randn(70, 2)], [1.0])
+    assert scene.labels[3] == "name 3"
+    assert list(scene.columns) == ["degree", "depth", "street"]
+    assert scene.columns["street"].values[3] == "street 3"
+
+
+def test_what_the_network_reads_of_a_table_is_told_too(tmp_path, monkeypatch):
+    (tmp_path / "edges.csv").write_text("source,target\na,b\nb,c\n")
+    (tmp_path / "people.csv").write_text(
+        "id,age,role,shoe\na,30,cook,40\nb,20,clerk,41\nc,9,cook,33\n"
+    )
+    graph = load(tmp_path / "edges.csv", features=tmp_path / "people.csv")
+    found = columns_of(graph, None, graph.pairs())
+    assert found["age"].values.tolist() == [30, 20, 9]
+    assert found["role"].names == ("clerk", "cook")
+    monkeypatch.setattr(columns, "_MOST_READ", 2)
+    assert "shoe" in found
+    assert "shoe" not in columns_of(graph, None, graph.pairs())
+
+
 def test_a_sample_of_nodes_has_edges():
     n = 2000
     ring = torch.stack((torch.arange(n), (torch.arange(n) + 1) % n))
@@ -197,7 +228,11 @@ def test_a_sample_of_nodes_has_edges():
     assert len(nodes) == 200
     assert len(nodes.unique()) == 200
     # Of even draws a tenth of the ten neighbours would be there: 20 edges.
-    assert graph.subgraph(nodes).edge_index.shape[1] // 2 > 80
+    part = sampled(graph, nodes)
+    assert part.edge_index.shape[1] // 2 > 80
+    # What is told of a node is true of the whole graph.
+    assert part.columns["degree"].tolist() == [2] * 200
+    np.testing.assert_array_equal(part.columns["depth"], depth(ring.numpy(), n)[nodes])
 
 
 def test_a_second_scene_is_turned_to_the_first():
@@ -209,6 +244,22 @@ def test_a_second_scene_is_turned_to_the_first():
     np.testing.assert_allclose(aligned_to(second, first).layers[0].points, points[5:], atol=1e-12)
     other = Scene("three", [Layer("One", points[:2], 1.0)], ["x", "y"], np.zeros((2, 0)))
     assert aligned_to(other, first) is other
+
+
+def test_scenes_lie_alike_as_they_are_seen_from_home():
+    points = torch.randn(40, 2, generator=torch.Generator().manual_seed(0)).double()
+    turn = torch.tensor([[0.6, 0.8], [0.8, -0.6]]).double()
+    moved = geometry.translate(torch.tensor([1.5, -2.0]).double(), points @ turn, c=0.7)
+    first, second = (
+        Scene("a", [Layer("One", z.numpy(), 0.7)], np.arange(40), np.zeros((2, 0)))
+        for z in (points, moved)
+    )
+    turned = torch.from_numpy(aligned_to(second, first).layers[0].points)
+    torch.testing.assert_close(from_home(turned, 0.7), from_home(points, 0.7))
+    # And home is where the Fréchet mean is, but for the place of a root.
+    mean = geometry.frechet_mean(from_home(moved, 0.7), c=0.7)
+    torch.testing.assert_close(mean, torch.zeros(2).double())
+    assert from_home(moved, 0.7, rooted=True) is moved
 
 
 @pytest.mark.parametrize("name", ["radius", "distance", "kept", "nearest"])

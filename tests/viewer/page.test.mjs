@@ -6,11 +6,11 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 const assets = new URL("../../src/hgcn/viewer/assets/", import.meta.url);
-const files = ["geometry.js", "data.js", "colours.js", "space.js", "caption.js"];
+const files = ["geometry.js", "data.js", "colours.js", "space.js", "panel.js", "caption.js"];
 const names = [
-  "distanceBetween", "frechetMean", "homeOf", "mobius", "seenFrom", "HyperbolicSpace", "FlatSpace",
+  "distanceBetween", "frechetMean", "mobius", "seenFrom", "HyperbolicSpace", "FlatSpace",
   "formatShare", "formatNumber", "numberColumn", "nearestOf", "neighbourLists", "describeNeighbours",
-  "categoryMark", "categoryColour", "markReach", "markCorners", "isHollow", "shuffled", "wrapped", "missingOf",
+  "categoryMark", "categoryColour", "markReach", "markCorners", "isHollow", "shuffled", "wrapped", "missingOf", "findNodes",
 ];
 const source = files.map((name) => readFileSync(new URL(name, assets), "utf-8")).join("\n");
 const page = new Function(`"use strict"; ${source}; return { ${names.join(", ")} };`)();
@@ -61,10 +61,11 @@ test("the Fréchet mean is where the mean logarithm vanishes, also far out", () 
   }
 });
 
-test("home is the origin for nodes around it, and their mean for nodes to one side", () => {
-  assert.deepEqual([...page.homeOf(cloud(500, 3, 1))], [0, 0]);
-  const home = page.homeOf(cloud(500, 0.02, 1, [4, 0]));
-  assert.ok(Math.abs(home[0] - 4) < 0.3 && Math.abs(home[1]) < 0.3);
+test("home is the mean of the nodes, and the origin where a root is there", () => {
+  const layer = { points: cloud(500, 0.02, 1, [4, 0]), curvature: 1 };
+  const [x, y] = new page.HyperbolicSpace(layer, false).home;
+  assert.ok(Math.abs(x - 4) < 0.01 && Math.abs(y) < 0.01);
+  assert.deepEqual([...new page.HyperbolicSpace(layer, true).home], [0, 0]);
 });
 
 test("a move and its undoing leave every node where it was", () => {
@@ -145,6 +146,19 @@ test("a sample of edges is a permutation, so that none is drawn twice", () => {
 test("captions are wrapped between words", () => {
   const measure = (text) => text.length;
   assert.deepEqual(page.wrapped("a typical distance is off", 10, measure), ["a typical", "distance", "is off"]);
+});
+
+test("nodes are found by name, by id and by any other text, the best match first", () => {
+  const scene = {
+    ids: ["580", "507", "58"], labels: ["Schiphol", "Heathrow", "Amsterdam"],
+    texts: [{ name: "city", texts: ["Amsterdam", "London", ""] }],
+  };
+  const found = (text) => page.findNodes([scene, scene], text).map(({ label }) => label);
+  assert.deepEqual(found("schip"), ["Schiphol (580)"]);
+  assert.deepEqual(found("58"), ["Amsterdam (58)"]); // an id is found in full
+  assert.deepEqual(found("london"), ["Heathrow (London)"]);
+  assert.deepEqual(found("amster"), ["Amsterdam (58)", "Schiphol (Amsterdam)"]);
+  assert.deepEqual(found("rome"), []);
 });
 
 test("probable links have their rank", () => {

@@ -19,6 +19,7 @@ from hgcn.runs import pictures
 from hgcn.runs.fit import fit
 from hgcn.runs.folder import load_run
 from hgcn.runs.run import Run
+from hgcn.scenes import of_points
 from hgcn.scenes.of_points import points_scene
 
 EDGES = "\n".join(["source,target", *(f"p{k},p{(k - 1) // 2}" for k in range(1, 31))])
@@ -212,6 +213,11 @@ def test_view_draws_points_with_the_edges_of_their_graph(folder: Path, tmp_path:
     assert isinstance(far, viewer.Numbers)
     number = scene.ids.tolist().index("p30")
     assert far.values[number] == pytest.approx((0.6**2 + 0.3**2 + 0.1**2) ** 0.5)
+    # Of very many points a sample is drawn.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(of_points, "MOST_NODES_DRAWN", 20)
+        few = points_scene(read_points(tmp_path / "own.csv", c=0), load(folder / "tree.csv"))
+    assert (few.num_nodes, few.note) == (20, "A sample of 31 nodes")
     words = ["view", str(tmp_path / "own.csv"), "--graph", str(folder / "tree.csv"), "--no-open"]
     assert main([*words, "--compare", str(tmp_path / "own.csv")]) == 0
     check_page(tmp_path / "own-tree-own-csv.html", "own.csv and own.csv")

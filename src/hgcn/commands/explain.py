@@ -27,7 +27,9 @@ TABLES, PICTURES = (".csv", ".parquet"), (".svg", ".pdf", ".png")
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare arguments."""
     add_run(parser)
-    parser.add_argument("nodes", metavar="NODE", nargs="+", help="id of a node; of two for a link")
+    parser.add_argument(
+        "nodes", metavar="NODE", nargs="+", help="id or name of a node; of two for a link"
+    )
     parser.add_argument("--label-column", metavar="NAME", help="the column that names nodes")
     parser.add_argument(
         "-o", "--out", metavar="FILE", help="a picture (.svg, .pdf, .png) or a table (.csv, ...)"

@@ -91,13 +91,15 @@ def _table_scenes(arguments: argparse.Namespace, names: list[str]) -> Iterator[S
             "Expected --graph beside --label-column: behind the id, all columns of a table of "
             "points are coordinates."
         )
+    _say("reading the points")
     tables = [read_table(name, arguments) for name in names]
     from hgcn.data import load
     from hgcn.scenes.of_points import points_scene
 
     graph = None if arguments.graph is None else load(arguments.graph, **options)
     for points in tables:
-        yield points_scene(points, graph, name=Path(points.name).name, label_column=column)
+        about = {"name": Path(points.name).name, "label_column": column}
+        yield points_scene(points, graph, **about, say=_say)
 
 
 def _say(step: str) -> None:

@@ -127,6 +127,9 @@ def attention_figure(runs: Sequence[Run], *, node: Any = None) -> Figure:
             )
             _spread(below, [upward_shares(run, level) for run in group], upward)
         panels[1, 0].set_ylabel("per cent of nodes")
+        highest = max(ax.get_ylim()[1] for ax in panels[1])
+        for ax in panels[1]:
+            ax.set_ylim(0, highest)  # so that models can be compared
         _scale(figure, panels[0], top)
         return figure
 

@@ -91,10 +91,10 @@ def curvature_figure(path: str | Path | None = None) -> Figure:
             ax.axhline(level, color=ORANGE, linestyle=(0, (4, 3)), label="GCN, Euclidean")
             ax.axhspan(level - width, level + width, color=ORANGE, alpha=0.12, linewidth=0)
         ax.grid(axis="y")
-        ax.legend(loc="best")
         seeds = max(len(values) for values in scores.values())
-        note = f" ({seeds} seeds, mean and standard deviation)" if seeds > 1 else ""
-        ax.set_title("Link prediction on Disease" + note)
+        note = f"mean and standard deviation of {seeds} seeds" if seeds > 1 else None
+        ax.legend(loc="best", title=note, title_fontsize=8.5, alignment="left")
+        ax.set_title("Link prediction on Disease")
         return figure
 
 

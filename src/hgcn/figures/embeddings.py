@@ -26,7 +26,7 @@ MODELS = ("gcn", "hgcn")
 NAMES = {**TITLES, "disease_lp": "Disease"}
 DIM = 3
 LETTERS = "abcdefgh"
-PANEL, TITLE, GAP = 2.4, 0.25, 0.08  # inches
+PANEL, TITLE, GAP = 2.4, 0.42, 0.08  # inches
 NAMED, SCALE = 1.85, 0.65  # inches for the legend
 
 
@@ -96,7 +96,7 @@ class _View:
         self.title = f"{NAMES.get(model, model)}, {NAMES.get(data, data)}"
         select = run.metrics["select"]
         value = run.metrics["test"].get(select)
-        self.score = "" if value is None else f"test {score_name(select)} {100 * value:.1f}"
+        self.score = "" if value is None else f"Test {score_name(select)} {100 * value:.1f}"
         layers = [layer for layer in self.scene.layers if layer.title != "Input"]
         self.layers = {"first layer": layers[0], "last layer": layers[-1]}
         if len(layers) == 1:
@@ -115,12 +115,11 @@ class _View:
         legend.set_axis_off()
         for ax, (name, layer) in zip(panels, self.layers.items(), strict=True):
             where = legend if ax is panels[-1] else False
-            draw_layer(ax, self.scene, centred(layer), color=self.color, legend=where)
-            ax.set_title(f"{self.title}: {name}", loc="center", size=9)
+            seen = layer if self.scene.rooted else centred(layer)
+            draw_layer(ax, self.scene, seen, color=self.color, legend=where)
+            ax.set_title(name, loc="center", size=9, color=SOFT)
+        name = " ".join(filter(None, (f"{self.title}.", self.score)))
         panels[0].text(
-            0, 1.0, letter, transform=panels[0].transAxes, fontsize=11, fontweight="bold", va="top"
+            0, 1.11, letter, transform=panels[0].transAxes, fontsize=11, fontweight="bold"
         )
-        panels[-1].text(
-            0.5, 0.0, self.score, transform=panels[-1].transAxes, fontsize=7.5, ha="center",
-            va="bottom", color=SOFT,
-        )  # fmt: skip
+        panels[0].text(0.07, 1.11, name, transform=panels[0].transAxes, fontsize=10)

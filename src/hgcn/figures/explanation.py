@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from hgcn.plots.style import BLUE, GREEN, LINE, ORANGE, SOFT, new_figure, style
+from hgcn.plots.style import BLUE, GREEN, LINE, ORANGE, new_figure, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -13,22 +13,28 @@ if TYPE_CHECKING:
     from hgcn.inference.explanation import Explanation, Reason
 
 MOST = 10
+COLUMNS = 3
 WIDEST = 32
 """Letters of a name that are drawn."""
-ROW, PANEL = 0.21, 3.4  # inches
+ROW, PANEL, LETTER = 0.21, 2.4, 0.072  # inches: of a bar, of a panel without names, of a letter
 
 
 def explanation_figure(why: Explanation) -> Figure:
     """Bars of what each part, node and feature adds, and of the attention: a panel for each."""
     panels = [panel for panel in _panels(why) if panel[1]]
-    rows = max([len(reasons) for _, reasons, _ in panels] or [1])
+    bars = min(MOST, max([len(reasons) for _, reasons, _ in panels] or [1]))
+    columns = max(1, min(COLUMNS, len(panels)))
+    lines = max(1, -(-len(panels) // columns))
+    longest = max(
+        (len(_short(one.name)) for _, found, _ in panels for one in found[:MOST]), default=0
+    )
     with style():
-        figure = new_figure(PANEL * max(1, len(panels)), 1.3 + ROW * rows)
-        axes = figure.subplots(1, max(1, len(panels)), squeeze=False)[0]
+        figure = new_figure((PANEL + LETTER * longest) * columns, 0.5 + lines * (0.8 + ROW * bars))
+        axes = figure.subplots(lines, columns, squeeze=False).ravel()
         for ax, (title, reasons, unit) in zip(axes, panels, strict=False):
-            _bars(ax, title, reasons, unit, rows)
-        if not panels:
-            axes[0].set_axis_off()
+            _bars(ax, title, reasons, unit, bars)
+        for ax in axes[len(panels) :]:
+            ax.set_axis_off()
         figure.suptitle(
             f"{why.subject}: {why.prediction}, probability {why.probability:.3f} "
             f"(score {why.score:.3g}, {why.baseline:.3g} without features)",
@@ -50,7 +56,7 @@ def _panels(why: Explanation) -> list[tuple[str, list[Reason], str]]:
     return panels
 
 
-def _bars(ax: Axes, title: str, reasons: list[Reason], unit: str, rows: int) -> None:
+def _bars(ax: Axes, title: str, reasons: list[Reason], unit: str, bars: int) -> None:
     shown = reasons[:MOST]
     values = [reason.value for reason in shown]
     signed = unit == "added to the score"
@@ -58,16 +64,13 @@ def _bars(ax: Axes, title: str, reasons: list[Reason], unit: str, rows: int) -> 
     places = range(len(shown))
     ax.barh(places, values, color=colours, height=0.7)
     ax.set_yticks(places, [_short(reason.name) for reason in shown])
-    ax.set_ylim(min(rows, MOST) - 0.4, -0.6)
+    ax.set_ylim(bars - 0.4, -0.6)
     ax.axvline(0, color=LINE, linewidth=0.8)
     ax.tick_params(axis="y", length=0)
     ax.margins(x=0.08)
     ax.set_xlabel(unit)
     rest = len(reasons) - len(shown)
-    ax.set_title(title)
-    if rest > 0:
-        ax.text(1, -0.02, f"and {rest:,} more", transform=ax.transAxes, ha="right", va="bottom",
-                color=SOFT, fontsize=8)  # fmt: skip
+    ax.set_title(title + f", {len(shown)} of {len(reasons):,}" * (rest > 0))
 
 
 def _short(name: str) -> str:

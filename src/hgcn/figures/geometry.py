@@ -74,7 +74,7 @@ def _geodesics(ax: Axes) -> None:
         ax.text(*beside, f"$\\mathbf{{{name}}}$", ha="center", fontsize=11)
     ax.plot(0, 0, "+", color=SOFT, markersize=6, markeredgewidth=1)
     ax.set(xlim=(-1.02, 1.02), ylim=(-1.02, 1.02))
-    ax.set_title("Geodesics from x to y; rims with their curvature", loc="center")
+    ax.set_title("a   Geodesics; the curvature at each rim")
     ax.set_aspect("equal")
     ax.set_axis_off()
 
@@ -88,7 +88,7 @@ def _distances(ax: Axes) -> None:
     ax.axhline(flat, color=LINE, linewidth=1, linestyle=(0, (4, 3)), zorder=0)
     ax.text(-2.42, flat + 0.03, "flat space", color=SOFT, fontsize=8, va="bottom")
     ax.set(xlim=(-2.5, 0), xlabel="curvature −c = −1/K", ylim=(1.5, 7))
-    ax.set_title("Distance of x and y", loc="center")
+    ax.set_title("b   Distance of x and y")
 
 
 def _lines(ax: Axes) -> None:
@@ -103,7 +103,7 @@ def _lines(ax: Axes) -> None:
         draw_curves(ax, arcs(*through, c=1.0), colour, 1.2, zorder=1 if meets else 2)
     draw_curves(ax, arcs(*base, c=1.0), BLUE, 2.2, zorder=3)
     ax.plot(*(torch.tanh(POINT / 2)).tolist(), "o", color=INK, markersize=5, zorder=5)
-    ax.set_title("Orange: lines that miss the blue one", loc="center")
+    ax.set_title("c   Orange lines miss the blue one")
 
 
 def line(point: Tensor, angle: float) -> tuple[Tensor, Tensor]:

@@ -50,6 +50,7 @@ def lowdim_figure(path: str | Path) -> Figure:
                             markersize=4, capsize=2, elinewidth=1, label=TITLES[model],
                         )  # fmt: skip
                 ax.set_xscale("log", base=2)
+                ax.set_xlim(DIMENSIONS[0] / 1.15, DIMENSIONS[-1] * 1.15)
                 ax.set_xticks(DIMENSIONS, [str(dim) for dim in DIMENSIONS])
                 ax.grid(axis="y")
                 if row == 0:
@@ -58,5 +59,8 @@ def lowdim_figure(path: str | Path) -> Figure:
                     ax.set_xlabel("dimensions")
             axes[row, 0].set_ylabel(TASKS[task])
         handles, names = axes[0, 0].get_legend_handles_labels()
-        figure.legend(handles, names, loc="outside lower center", ncols=len(LOW_METHODS))
+        figure.legend(
+            handles, names, loc="outside lower center", ncols=len(LOW_METHODS),
+            title="mean and standard deviation", title_fontsize=8.5,
+        )  # fmt: skip
         return figure

@@ -40,6 +40,6 @@ def reliability_figure(run: Run) -> Figure:
         ax.set_xlabel("probability, mean of each tenth")
         ax.set_ylabel("share of edges")
         ax.set_title("one test edge for each other pair", fontsize=9)
-        ax.legend(loc="upper left")
+        figure.legend(loc="outside lower center")
         figure.suptitle(f"{run.config.model} on {run.metrics['source']}", x=0.01, ha="left")
         return figure

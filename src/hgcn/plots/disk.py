@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,10 @@ from torch import Tensor
 
 from hgcn import geometry
 from hgcn.errors import ConfigError
-from hgcn.plots.style import DISK, EDGE, INK, LINE, PALETTE, SOFT, UNKNOWN
+from hgcn.plots.style import DISK, INK, LINE, PALETTE, SOFT, UNKNOWN
 from hgcn.scenes.columns import column as column_of
-from hgcn.scenes.scene import Categories, Layer, Numbers, Scene
+from hgcn.scenes.home import from_home
+from hgcn.scenes.scene import Categories, Layer, Numbers, Scene, Texts
 from hgcn.text import one_of
 
 if TYPE_CHECKING:
@@ -23,9 +25,14 @@ if TYPE_CHECKING:
 MOST_EDGES = 20_000
 """At most so many edges are drawn, an even sample: more would only be a grey area."""
 
+COVERED = 0.35
+"""The ink of all edges together, as a share of the place that the nodes lie on."""
+
 MANY = 1_500
 """From this number on, marks are drawn as pixels, so that vector files stay small."""
 
+_LENGTHS, _PATHS = 8, 12  # groups of edges of like length, and paths of each
+_INK = 0.04, 0.75  # the least and the most opacity of an edge
 _SHORT = 2e-3  # edges shorter than this share of the picture cannot be seen
 _BENT = 0.9  # cosine of half the turn, below which an arc is halved: Bézier's error is then 1e-5
 _MOST_HALVINGS = 8  # the turn of an arc is in a short piece of it, and radii are 42 at most
@@ -163,18 +170,15 @@ def draw_layer(
             random = torch.Generator().manual_seed(0)
             pairs = pairs[:, torch.randperm(pairs.shape[1], generator=random)[:max_edges]]
         draw_edges(ax, points, pairs, c=layer.curvature)
-    area = node_size(ax, scene.num_nodes) if size is None else size
+    area = node_size(ax, points, layer.curvature) if size is None else size
     beside = (ax, 1.03) if legend is True else (legend, 0.0) if legend else None
     draw_nodes(ax, surface.drawn(points).numpy(), _column(scene, color), color, area, beside)
 
 
 def centred(layer: Layer) -> Layer:
     """The layer moved by an isometry that takes the Fréchet mean of its nodes to the origin."""
-    if layer.curvature is None:
-        return layer
-    points = torch.from_numpy(layer.points)
-    mean = geometry.frechet_mean(points, c=layer.curvature)
-    return replace(layer, points=geometry.translate(-mean, points, c=layer.curvature).numpy())
+    points = from_home(torch.from_numpy(layer.points), layer.curvature)
+    return replace(layer, points=points.numpy())
 
 
 def draw_rim(ax: Axes) -> None:
@@ -205,28 +209,63 @@ def draw_frame(ax: Axes, points: np.ndarray) -> None:
 
 
 def draw_edges(ax: Axes, points: Tensor, pairs: Tensor, *, c: float | None) -> None:
-    """Draw edges in one grey, thinner where there are more."""
+    """Draw edges in one grey. Each has the same amount of ink, so long ones are fainter.
+
+    What overlaps in one path is drawn once, so edges are spread over several paths: then the grey
+    is darker where there are more of them.
+    """
     from matplotlib.patches import PathPatch
 
     count = pairs.shape[1]
-    patch = PathPatch(
-        edge_path(points, pairs, c=c),
-        facecolor="none",
-        edgecolor=EDGE,
-        linewidth=float(np.clip(15 / count**0.5, 0.3, 0.9)),
-        alpha=float(np.clip(32 / count**0.5, 0.2, 0.9)),
-        capstyle="round",
-        rasterized=count > MANY,
-        zorder=1,
-    )
-    ax.add_patch(patch)
+    width = float(np.clip(15 / count**0.5, 0.3, 0.9))
+    length, each = _ink(points, pairs, c, width * 72**-1 / _side(ax))
+    for alike in np.array_split(length.argsort().numpy(), min(_LENGTHS, count)):
+        ink = float(np.clip(each / max(float(length[alike].mean()), 1e-12), *_INK))
+        paths = int(np.clip(len(alike) // 20, 1, _PATHS))
+        for first in range(paths):
+            patch = PathPatch(
+                edge_path(points, pairs[:, alike[first::paths]], c=c),
+                facecolor="none",
+                edgecolor=SOFT,
+                linewidth=width,
+                alpha=ink,
+                capstyle="round",
+                rasterized=count > MANY,
+                zorder=1,
+            )
+            ax.add_patch(patch)
 
 
-def node_size(ax: Axes, count: int) -> float:
-    """Area of a node in square points, such that all of them cover a like share of the picture."""
+def _ink(points: Tensor, pairs: Tensor, c: float | None, width: float) -> tuple[Tensor, float]:
+    """The length of each edge, and length times opacity of one; the picture has the side 1.
+
+    All together then cover a share of the place that nodes lie on.
+    """
+    drawn, area = _place(points, c)
+    length = (drawn[pairs[0]] - drawn[pairs[1]]).norm(dim=1)
+    return length, COVERED * area / (width * pairs.shape[1])
+
+
+def _place(points: Tensor, c: float | None) -> tuple[Tensor, float]:
+    """Where nodes are in a picture of side 1, and the area that they lie on.
+
+    For an even disk, the square of its radius is twice the variance.
+    """
+    surface = surface_of(c, points)
+    drawn = surface.drawn(points).double() / (surface.extent or 1.0)
+    return drawn, math.pi * 2 * float((drawn - drawn.mean(0)).square().sum(1).mean())
+
+
+def _side(ax: Axes) -> float:
+    """The side of the picture in inches."""
     box = ax.get_window_extent()
-    side = min(box.width, box.height) / ax.get_figure(root=True).dpi  # type: ignore[union-attr]
-    return float(np.clip(1700 * side**2 / max(count, 1), 3, 40))
+    return float(min(box.width, box.height) / ax.get_figure(root=True).dpi)  # type: ignore[union-attr]
+
+
+def node_size(ax: Axes, points: Tensor, c: float | None) -> float:
+    """Area of a node in square points, such that all of them cover a like share of their place."""
+    area = 1500 * _place(points, c)[1] * _side(ax) ** 2
+    return float(np.clip(area / max(len(points), 1), 1.2, 40))
 
 
 def _column(scene: Scene, color: Any) -> Categories | Numbers | None:
@@ -234,7 +273,7 @@ def _column(scene: Scene, color: Any) -> Categories | Numbers | None:
 
     if isinstance(color, str):
         if color in scene.columns:
-            return scene.columns[color]
+            return _coloured(scene.columns[color])
         if is_color_like(color) or color == "label":
             return None  # a graph without labels is drawn in one colour
         raise ConfigError(one_of("color", color, scene.columns, "a colour, or an array"))
@@ -244,12 +283,15 @@ def _column(scene: Scene, color: Any) -> Categories | Numbers | None:
             f"Expected `color` to have an entry for each of the {scene.num_nodes} nodes, got shape "
             f"{list(values.shape)}."
         )
-    found = column_of(values)
-    if found is None:
+    return _coloured(column_of(values))
+
+
+def _coloured(column: Categories | Numbers | Texts) -> Categories | Numbers:
+    if isinstance(column, Texts):
         raise ConfigError(
-            f"Expected `color` to hold numbers or few names, got {len(set(values.tolist()))} names."
+            f"Expected `color` to hold numbers or few names, got {len(set(column.values))} names."
         )
-    return found
+    return column
 
 
 def draw_nodes(

@@ -25,7 +25,6 @@ BLUE, ORANGE, GREEN = PALETTE[:3]
 INK = "#2b2f36"
 SOFT = "#6b727c"
 LINE = "#c9cdd3"
-EDGE = "#b3b9c2"
 DISK = "#f7f8fa"
 UNKNOWN = "#a9a9a4"
 

@@ -142,7 +142,7 @@ def _scale(
         )
     if not high > low:
         low, high = low - (abs(low) or 1) / 10, high + (abs(high) or 1) / 10
-    rough = (high - low) / 4
+    rough = (high - low) / 5
     unit = 10.0 ** math.floor(math.log10(rough))
     step = next(k * unit for k in (1, 2, 5, 10) if k * unit >= rough * 0.999)
     count = math.floor(high / step + 1e-9) - math.ceil(low / step - 1e-9) + 1

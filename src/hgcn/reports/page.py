@@ -56,6 +56,15 @@ def table(
     return "".join(parts)
 
 
+def facts_list(rows: Sequence[tuple[str, str]]) -> str:
+    """Names and values, in as many columns as there is room for."""
+    body = "".join(
+        f"<div><dt>{html.escape(name)}</dt><dd>{html.escape(value)}</dd></div>"
+        for name, value in rows
+    )
+    return f"<dl>{body}</dl>"
+
+
 def render_report(title: str, facts: str, sections: Sequence[Section]) -> str:
     """The page as text: HTML without any script, which asks the network for nothing."""
     style = (resources.files("hgcn.reports") / "assets" / "report.css").read_text(encoding="utf-8")

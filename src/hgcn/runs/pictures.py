@@ -14,7 +14,8 @@ from hgcn.plots.disk import MOST_EDGES, centred, draw_layer
 from hgcn.plots.style import style
 from hgcn.runs.layout import PAGE, REPORT
 from hgcn.runs.run import Run
-from hgcn.scenes.of_network import layer_scene, network_scene, sample_of_nodes, title
+from hgcn.scenes.of_network import layer_scene, network_scene, title
+from hgcn.scenes.sample import MOST_NODES_DRAWN, sample_of_nodes
 from hgcn.scenes.scene import Scene
 from hgcn.viewer import write_page
 
@@ -24,9 +25,6 @@ if TYPE_CHECKING:
 MISSING_LINKS = 200
 MOST_NODES_FOR_LINKS = 10_000
 """All pairs are looked at for the probable links: beyond this size for more than some seconds."""
-
-MOST_NODES_DRAWN = 50_000
-"""Of larger graphs a sample is drawn: a page of all nodes would be slow to make and to move."""
 
 MOST_NODES_AT_ONCE = 20_000
 """Up to this size a page takes less than ten seconds."""

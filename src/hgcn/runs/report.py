@@ -17,7 +17,7 @@ from hgcn.errors import ConfigError
 from hgcn.inference.trained import embeddings
 from hgcn.names import PLAIN_SCORES, VAL_LOSS, score_name, untrained_name
 from hgcn.reports.charts import Axis, Series, chart, histogram
-from hgcn.reports.page import Panel, Section, table, write_report
+from hgcn.reports.page import Panel, Section, facts_list, table, write_report
 from hgcn.runs.comparable import same_split
 from hgcn.runs.layout import REPORT
 from hgcn.runs.pictures import MOST_NODES_AT_ONCE
@@ -106,8 +106,8 @@ def _scores(run: Run, beside: Sequence[Run]) -> Iterator[Panel]:
     note = f"{score_name(metrics['select'])} on validation picked the epoch."
     if not beside:
         note += (
-            f" Euclidean networks on the same split: hgcn compare --baselines {metrics['source']}, "
-            "then hgcn report RUN --beside OTHER ..."
+            f" Euclidean networks on the same split: hgcn compare --baselines {metrics['source']} "
+            f"--task {metrics['task']}, then hgcn report RUN --beside OTHER ..."
         )
     yield Panel("Scores, and what needs no training", table(heads, rows), note, wide=True)
 
@@ -271,15 +271,18 @@ def _settings(run: Run) -> Iterator[Panel]:
     from hgcn.config import Config
 
     given, usual = run.config.to_dict(), Config().to_dict()
-    rows = [[name, _said(value)] for name, value in given.items() if value != usual.get(name)]
-    yield Panel("Settings that differ from the defaults", table(["setting", "value"], rows))
+    rows = [(name, _said(value)) for name, value in given.items() if value != usual.get(name)]
+    yield Panel(
+        "Settings", facts_list(rows),
+        "Those that were given or chosen for the graph; the others are the defaults.", wide=True,
+    )  # fmt: skip
     # What a run has before it is stored as well as after, so that the same run has the same report.
     known = [name for name in ENVIRONMENT if name in run.environment]
     about = {name: run.environment[name] for name in known} | run.environment.get("packages", {})
-    rows = [[str(name), _said(value)] for name, value in about.items()]
-    yield Panel("Environment", table(["", "value"], rows))
+    rows = [(str(name), _said(value)) for name, value in about.items()]
+    yield Panel("Environment", facts_list(rows), wide=True)
 
 
 def _said(value: Any) -> str:
     text = f"{value:g}" if isinstance(value, float) else str(value)
-    return text if len(text) <= 40 else text[:39] + "…"
+    return text if len(text) <= 20 else text[:19] + "…"

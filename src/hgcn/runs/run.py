@@ -343,16 +343,18 @@ class Run(Trained):
             ['kind', 'of', 'name', 'value']
 
         Args:
-            nodes: the id of a node; for a run trained on links, of two.
+            nodes: the id of a node, or its name if no other has it; for a run trained on links, of
+                two.
             graph: another graph than the run's own.
             label_column: the column of the data that names nodes.
         """
         from hgcn.inference.explanation import explain
-        from hgcn.scenes.columns import labels_of
+        from hgcn.scenes.columns import ids_of, labels_of
 
         graph = self.resolve(graph)
         names = labels_of(graph, label_column) or [str(one) for one in graph.ids.tolist()]
-        return explain(self, graph, hierarchy.numbers_of(graph, nodes).tolist(), names)
+        ids = ids_of(graph, nodes, names)
+        return explain(self, graph, hierarchy.numbers_of(graph, ids).tolist(), names)
 
     def report(self, path: str | Path | None = None, *, beside: Sequence[Run] = ()) -> Path:
         """Write a page about the run, and scores of others ``beside`` it on the same split."""

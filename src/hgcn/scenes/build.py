@@ -16,6 +16,7 @@ from hgcn.data.tree_layout import tree_layout
 from hgcn.errors import DataError
 from hgcn.nn.spaces import Space, space_of
 from hgcn.scenes.columns import columns_of, labels_of
+from hgcn.scenes.home import from_home
 from hgcn.scenes.projection import (
     MEASURED_NODES,
     Compared,
@@ -24,7 +25,7 @@ from hgcn.scenes.projection import (
     distances,
     project_to_plane,
 )
-from hgcn.scenes.scene import Layer, Measured, MissingLinks, Scene
+from hgcn.scenes.scene import Column, Layer, Measured, MissingLinks, Scene, Texts
 from hgcn.text import count
 
 NEAREST_NODES = 20_000
@@ -91,7 +92,9 @@ def scene_from_embeddings(  # noqa: PLR0913
     with ThreadPoolExecutor(min(len(spaces), torch.get_num_threads())) as pool:
         planes = list(pool.map(draw, embeddings, spaces, measured, starts))
     # The last layer is what the model was trained for: it is drawn upright, the others follow.
-    aligned = align([plane.points for plane in planes][::-1])[::-1]
+    rooted = hierarchy is not None
+    views = [from_home(plane.points, plane.curvature, rooted=rooted) for plane in planes]
+    aligned = align([plane.points for plane in planes][::-1], views[::-1])[::-1]
     shares = attention or [None] * len(embeddings)
     layers = [
         Layer(
@@ -112,16 +115,26 @@ def scene_from_embeddings(  # noqa: PLR0913
         i, j = missing[0]
         away = distances(spaces[-1], _exact(embeddings[-1]), i, j)
         links = MissingLinks(missing[0].numpy(), missing[1].detach().numpy(), away.numpy())
+    labels = labels_of(graph, label_column)
+    columns = columns_of(graph, predictions, pairs)
     return Scene(
         name=graph.name if name is None else name,
         layers=layers,
         ids=graph.ids,
         edges=pairs.numpy(),
-        columns=columns_of(graph, predictions, pairs),
+        columns={key: one for key, one in columns.items() if not _says(one, labels)},
         missing=links,
         metrics=[(key, str(value)) for key, value in (metrics or {}).items()],
         directed=graph.directed,
-        labels=labels_of(graph, label_column),
+        labels=labels,
+        rooted=rooted,
+    )
+
+
+def _says(column: Column, labels: Sequence[str] | None) -> bool:
+    """Whether a column is the names of the nodes once more."""
+    return (
+        isinstance(column, Texts) and labels is not None and column.values == Texts(labels).values
     )
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
+from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -11,31 +14,33 @@ from torch import Tensor
 from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError
 from hgcn.names import PARTS
-from hgcn.scenes.scene import Categories, Column, Numbers
+from hgcn.scenes.scene import Categories, Column, Numbers, Texts
 from hgcn.text import one_of
 
 _MOST_CATEGORIES = 60
+_MOST_READ = 30
+"""Columns of the feature table that are told, the first ones; there may be thousands."""
 _NAMING = ("name", "title", "label", "iata")
 """Columns that name a node more likely than others, the likeliest first."""
 _DISTINCT = 0.9
 """The share of different values from which on a column of text is taken for names."""
 
 
-def column(values: np.ndarray) -> Column | None:
-    """An array as numbers or categories; None for text of many values, such as ids."""
+def column(values: np.ndarray) -> Column:
+    """An array as numbers, categories, or text of many values, such as names."""
     values = np.asarray(values)
     if values.dtype == np.bool_:
         return Categories(values.astype(np.int32), ("no", "yes"))
     if values.dtype.kind in "fiu":
         return Numbers(values)
-    text = np.asarray([str(value) for value in values.tolist()], dtype=object)
-    names, codes = np.unique(text, return_inverse=True)
-    return Categories(codes, tuple(names)) if len(names) <= _MOST_CATEGORIES else None
+    texts = ["" if value is None else str(value) for value in values.tolist()]
+    names, codes = np.unique(np.asarray(texts, dtype=object), return_inverse=True)
+    return Categories(codes, tuple(names)) if len(names) <= _MOST_CATEGORIES else Texts(texts)
 
 
 def columns_of(graph: Graph, predictions: Tensor | None, pairs: Tensor) -> dict[str, Column]:
     """What is known of each node: of the graph, of a prediction, and of the data's own columns."""
-    found: dict[str, Column | None] = {}
+    found: dict[str, Column] = {}
     classes = graph.num_classes
     if predictions is not None:
         predicted = predictions.argmax(1) if predictions.dim() == 2 else predictions
@@ -62,9 +67,11 @@ def columns_of(graph: Graph, predictions: Tensor | None, pairs: Tensor) -> dict[
     degree = torch.bincount(pairs.flatten(), minlength=graph.num_nodes)
     found["degree"] = Numbers(degree.numpy())
     found["depth"] = Numbers(depth(pairs.numpy(), graph.num_nodes))
-    for key, values in graph.columns.items():
+    for key, values in itertools.islice(
+        _read_columns(graph).items(), len(graph.columns) + _MOST_READ
+    ):
         found[key] = column(values)
-    return {key: value for key, value in found.items() if value is not None}
+    return found
 
 
 def depth(pairs: np.ndarray, n: int) -> np.ndarray:
@@ -88,7 +95,7 @@ def labels_of(graph: Graph, column: str | None = None) -> Sequence[str] | None:
         column: a column of the data; by default one of text that names nearly every node, where
             ids are mere numbers.
     """
-    texts = _texts(graph)
+    texts = _read_columns(graph)
     if column is not None:
         if column not in texts:
             raise ConfigError(one_of("the column of labels", column, texts))
@@ -103,7 +110,16 @@ def labels_of(graph: Graph, column: str | None = None) -> Sequence[str] | None:
     return None
 
 
-def _texts(graph: Graph) -> dict[str, np.ndarray]:
+def ids_of(graph: Graph, nodes: Sequence[Any], names: Sequence[str]) -> list[Any]:
+    """The id of each node that is given by id or by name; a name that two nodes have is none."""
+    ids = [str(one) for one in graph.ids.tolist()]
+    often = Counter(names)
+    known = {name: node for name, node in zip(names, ids, strict=True) if often[name] == 1}
+    known |= dict(zip(ids, ids, strict=True))
+    return [known.get(str(node), node) for node in nodes]
+
+
+def _read_columns(graph: Graph) -> dict[str, np.ndarray]:
     """All columns of the data: those that are carried along, and those of the feature table."""
     found = dict(graph.columns)
     if graph.table is not None:

@@ -18,6 +18,7 @@ from hgcn.inference.predict import class_probabilities
 from hgcn.inference.trained import Trained, embedding_layers
 from hgcn.names import PLAIN_SCORES, score_name
 from hgcn.scenes.build import scene_from_embeddings
+from hgcn.scenes.sample import sample_note, sampled
 from hgcn.scenes.scene import Layer, Scene
 from hgcn.training.problem import task_of
 
@@ -65,8 +66,8 @@ def network_scene(
             say("looking for probable links")
             links = top_links(trained, missing, graph)
     else:
-        note = f"A sample of {graph.num_nodes:,} nodes"
-        shown, layers = shown.subgraph(drawn), [select_rows(layer, drawn) for layer in layers]
+        note = sample_note(graph)
+        shown, layers = sampled(shown, drawn), [select_rows(layer, drawn) for layer in layers]
         chances = None if chances is None else chances[drawn]
     scene = scene_from_embeddings(
         shown,
@@ -82,16 +83,6 @@ def network_scene(
         say=say,
     )
     return replace(scene, layers=_titled(scene.layers, first), note=note)
-
-
-def sample_of_nodes(graph: Graph, most: int) -> Tensor:
-    """Numbers of some nodes: the ends of random edges, so that there are edges among them."""
-    random = torch.Generator().manual_seed(0)
-    edges = torch.randperm(graph.edge_index.shape[1], generator=random)[: most // 2]
-    ends = torch.unique(graph.edge_index[:, edges])
-    others = torch.randperm(graph.num_nodes, generator=random)
-    others = others[~torch.isin(others, ends)][: most - len(ends)]
-    return torch.cat((ends, others)).sort()[0]
 
 
 def layer_scene(trained: Trained, graph: Graph, layer: int, *, own: bool = True) -> Scene:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,6 +12,7 @@ import torch
 from hgcn.data.graph import Graph
 from hgcn.nearest.points import Points
 from hgcn.scenes.build import scene_from_embeddings
+from hgcn.scenes.sample import MOST_NODES_DRAWN, sample_note, sample_of_nodes, sampled
 from hgcn.scenes.scene import Numbers, Scene
 
 
@@ -19,6 +22,7 @@ def points_scene(
     *,
     name: str | None = None,
     label_column: str | None = None,
+    say: Callable[[str], Any] = lambda step: None,
 ) -> Scene:
     """The scene of points, coloured by their radius.
 
@@ -28,14 +32,19 @@ def points_scene(
             of the same id; points that are no nodes are left out.
         name: heading of the picture; what errors call the points if not given.
         label_column: the column of the graph that names nodes; by default one is looked for.
+        say: called with what is done next.
     """
     rows = np.arange(len(points.z)) if graph is None else points.find(graph.ids)
     if graph is None:
         nothing = torch.empty((2, 0), dtype=torch.int64)
         graph = Graph(nothing, len(points.z), ids=points.ids)
-    z = points.z[torch.from_numpy(rows)]
+    z, note, count = points.z[torch.from_numpy(rows)], "", len(rows)
+    if count > MOST_NODES_DRAWN:
+        drawn = sample_of_nodes(graph, MOST_NODES_DRAWN)
+        note = sample_note(graph)
+        z, graph = z[drawn], sampled(graph, drawn)
     scene = scene_from_embeddings(
-        graph, [z], [points.space], name=name or points.name, label_column=label_column
+        graph, [z], [points.space], name=name or points.name, label_column=label_column, say=say
     )
     # Without edges, degree and depth say nothing.
     others = scene.columns if graph.edge_index.shape[1] else {}
@@ -44,5 +53,6 @@ def points_scene(
         scene,
         layers=[replace(scene.layers[0], title="Embedding")],
         columns={"radius": radius, **others},
-        metrics=[("points", f"{len(z):,}"), ("dimensions", str(z.shape[1]))],
+        metrics=[("points", f"{count:,}"), ("dimensions", str(z.shape[1]))],
+        note=note,
     )

@@ -199,15 +199,22 @@ def projection_loss(
     return ProjectionLoss(float(error), kept, float(correlation))
 
 
-def align(layers: Sequence[Tensor]) -> list[Tensor]:
+def align(layers: Sequence[Tensor], seen: Sequence[Tensor] | None = None) -> list[Tensor]:
     """Turn or mirror each layer so that it lies as near as it can to the one before.
 
     Rotations and reflections about the origin are isometries, so nothing is lost (orthogonal
     Procrustes problem; the radii are compared on a logarithmic scale, as layers differ in size).
+
+    Args:
+        layers: points ``[n, 2]`` of each layer.
+        seen: what is compared: the points as a picture shows them at first, if it has moved them.
     """
-    aligned = [layers[0]]
-    for layer in layers[1:]:
-        aligned.append(layer @ turn_to(layer, aligned[-1]))
+    seen = layers if seen is None else seen
+    aligned, before = [layers[0]], seen[0]
+    for layer, view in zip(layers[1:], seen[1:], strict=True):
+        turn = turn_to(view, before)
+        aligned.append(layer @ turn)
+        before = view @ turn
     return aligned
 
 

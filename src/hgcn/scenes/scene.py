@@ -11,6 +11,9 @@ import numpy as np
 from hgcn.errors import DataError
 from hgcn.scenes.projection import ProjectionLoss
 
+LONGEST_TEXT = 120
+"""Texts are cut to so many characters, so that pages stay small."""
+
 
 @dataclass(frozen=True, eq=False)
 class Measured:
@@ -114,7 +117,20 @@ class Numbers:
         object.__setattr__(self, "values", np.ascontiguousarray(self.values, dtype=np.float32))
 
 
-Column = Categories | Numbers
+@dataclass(frozen=True, eq=False)
+class Texts:
+    """A fact about nodes that is text of many values. It is shown and searched, but has no colours.
+
+    Made by :func:`hgcn.viewer.scene_from_embeddings`.
+    """
+
+    values: Sequence[str]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", tuple(_cut(str(value)) for value in self.values))
+
+
+Column = Categories | Numbers | Texts
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,12 +181,14 @@ class Scene:
         layers: from the input to the last layer, all with the same nodes.
         ids: the id of each node, as the user calls it. It may be any text: it is shown, never run.
         edges: each edge once, shape ``[2, m]``.
-        columns: facts by which nodes are coloured and described, in the order of the menu.
+        columns: facts by which nodes are coloured, described and found, in the order of the menu.
         missing: missing links that are probable; they are drawn dashed.
         metrics: rows of a small table, for example ``("test AUC", "96.9")``.
         directed: whether the direction of an edge means something.
         labels: a name for each node that people read in place of its id, such as a title.
         note: what a reader has to know of the picture as a whole, such as that it is a sample.
+        rooted: whether the origin is the place of a root. Then the picture is seen from there at
+            first, and else from the mean of all nodes.
     """
 
     name: str
@@ -183,6 +201,7 @@ class Scene:
     directed: bool = False
     labels: Sequence[str] | None = None
     note: str = ""
+    rooted: bool = False
 
     def __post_init__(self) -> None:
         ids = np.asarray([str(one) for one in np.asarray(self.ids).tolist()], dtype=object)
@@ -227,6 +246,10 @@ class Scene:
     def num_nodes(self) -> int:
         """Number of nodes."""
         return len(self.ids)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST_TEXT else f"{text[: LONGEST_TEXT - 1]}…"
 
 
 def _sizes(layer: Layer, n: int, m: int) -> Iterator[tuple[str, int, int]]:

@@ -11,7 +11,7 @@ Example:
 
 from hgcn.scenes.build import scene_from_embeddings
 from hgcn.scenes.projection import ProjectionLoss, project
-from hgcn.scenes.scene import Categories, Layer, Measured, MissingLinks, Numbers, Scene
+from hgcn.scenes.scene import Categories, Layer, Measured, MissingLinks, Numbers, Scene, Texts
 from hgcn.viewer.page import render_page, write_page
 from hgcn.viewer.server import serve
 
@@ -23,6 +23,7 @@ __all__ = [
     "Numbers",
     "ProjectionLoss",
     "Scene",
+    "Texts",
     "project",
     "render_page",
     "scene_from_embeddings",

@@ -23,7 +23,7 @@ from hgcn import files
 from hgcn.errors import DataError
 from hgcn.geometry.normal import saturate
 from hgcn.scenes.compare import aligned_to
-from hgcn.scenes.scene import Categories, Column, Layer, Measured, Scene
+from hgcn.scenes.scene import Categories, Column, Layer, Measured, Scene, Texts
 
 # In this order they make one script; a file uses what the files before it declare.
 _SCRIPTS = (
@@ -111,6 +111,7 @@ def pack(scene: Scene) -> dict[str, Any]:
         "name": scene.name,
         "ids": scene.ids.tolist(),
         "directed": scene.directed,
+        "rooted": scene.rooted,
         "edges": _array(scene.edges, "<i4"),
         "layers": [_layer(layer) for layer in scene.layers],
         "columns": [_column(name, column) for name, column in scene.columns.items()],
@@ -163,6 +164,8 @@ def _floats(values: np.ndarray | None) -> dict[str, str] | None:
 def _column(name: str, column: Column) -> dict[str, Any]:
     if isinstance(column, Categories):
         return {"name": name, "codes": _array(column.codes, "<i4"), "names": list(column.names)}
+    if isinstance(column, Texts):
+        return {"name": name, "texts": list(column.values)}
     return {"name": name, "values": _array(column.values, "<f4")}
 
 

@@ -31,6 +31,7 @@ from hgcn.data.datasets.table import (
 )
 from hgcn.data.reading.arrays import load_array
 from hgcn.errors import ConfigError, DataError
+from hgcn.scenes.columns import labels_of
 
 DATA = os.environ.get("HGCN_DATA")
 # A folder with the raw files under owner/repository/commit/path, such as a mirror of the server.
@@ -147,6 +148,10 @@ def test_airport_has_two_sets_of_features() -> None:
     assert torch.equal(torch.bucketize(people, bounds), graph.y)
     code = dict(zip(graph.columns["iata"], graph.columns["country"], strict=True))
     assert (code["CDG"], code["JFK"], code["NRT"]) == ("France", "United States", "Japan")
+    # Its folder has no names, but the table of OpenFlights beside it has.
+    name = dict(zip(graph.ids.tolist(), graph.columns["name"].tolist(), strict=True))
+    assert name[580] == "Amsterdam Airport Schiphol"
+    assert labels_of(graph)[graph.ids.tolist().index(580)] == name[580]
 
 
 @needs_data
@@ -308,6 +313,8 @@ def test_raw_files_make_the_stored_folder(name: str, mirror: tuple[Path, str], e
                 np.testing.assert_allclose(one, other, rtol=0, atol=1e-6)
         elif isinstance(expected, np.ndarray):
             np.testing.assert_array_equal(found, expected, strict=True)
+        elif path.name == "nodes.csv":
+            assert {column: found[column] for column in expected} == expected
         else:
             assert found == expected
 

@@ -10,7 +10,7 @@ import io
 import warnings
 import zlib
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,6 +39,8 @@ COUNTRIES = ("DE", "ENGB", "ES", "FR", "PTBR", "RU", "TW")
 TWITCH_FEATURES = 3170
 # Columns of the table airports.dat of OpenFlights, and what the features divide them by.
 AIRPORT_COLUMNS = {
+    "name": 1,
+    "city": 2,
     "iata": 4,
     "country": 3,
     "timezone": 11,
@@ -46,6 +48,7 @@ AIRPORT_COLUMNS = {
     "longitude": 7,
     "altitude_ft": 8,
 }
+AIRPORT_TEXTS = ("name", "city", "iata", "country")
 UNITS = {"latitude": 90, "longitude": 180, "altitude_ft": 3000}
 FAULTS = (
     ArithmeticError, AttributeError, LookupError, MemoryError, RecursionError, TypeError,
@@ -137,7 +140,6 @@ def airport(raw: Path) -> Files:
     number = {airport_id: node for node, airport_id in enumerate(ids)}
     features = np.array([graph["_node"][airport_id]["feat"] for airport_id in ids])
     pairs = [(number[a], number[b]) for a, ends in graph["_adj"].items() for b in ends]
-    table = _airports(raw)
     coordinates = {
         column: [f"{value:.10g}" for value in features[:, at] * unit]
         for at, (column, unit) in enumerate(UNITS.items())
@@ -150,10 +152,17 @@ def airport(raw: Path) -> Files:
         "nodes.csv": {
             "node": list(map(str, range(len(ids)))),
             "openflights_id": list(map(str, ids)),
-            **{name: [table[str(key)][name] for key in ids] for name in ("iata", "country")},
+            **airport_texts(raw, ids),
             **coordinates,
         },
     }
+
+
+def airport_texts(raw: Path, ids: Iterable[Any]) -> dict[str, np.ndarray]:
+    """Names of airports and more, from the folder of the table of OpenFlights."""
+    table, unknown = _airports(raw), dict.fromkeys(AIRPORT_TEXTS, "")
+    rows = [table.get(str(key), unknown) for key in ids]
+    return {column: np.array([row[column] for row in rows]) for column in AIRPORT_TEXTS}
 
 
 def _airports(raw: Path) -> dict[str, dict[str, str]]:

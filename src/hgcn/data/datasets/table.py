@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import tomllib
@@ -25,6 +26,7 @@ SOURCES = Path(__file__).with_name("sources.toml")
 PRESETS = Path(__file__).with_name("presets")
 SERVER = "https://raw.githubusercontent.com"
 
+AIRPORTS = ("openflights_id",)
 _LINK, _BOTH = ("link",), ("link", "node")
 _TREE = ("link", "hierarchy")
 _PLANETOID = ("none stated (code: MIT)", "kimiyoung/planetoid")
@@ -76,7 +78,7 @@ _ENTRIES = (
     Dataset(
         "airport", "flights; class: population of the country",
         3188, 18630, 4, 4, 1, *_ODBL, _BOTH, 2.0,
-        folder="airport", presets=PRESETS, ids=("openflights_id",),
+        folder="airport", presets=PRESETS, ids=AIRPORTS,
         class_names=_POPULATION, feature_names=_AIRPORT,
         notes=(
             "Population is unknown for 200 airports and GDP for 115; the source puts 1.0 there.",
@@ -86,7 +88,7 @@ _ENTRIES = (
     Dataset(
         "airport_lp", "airport with population as a fifth feature",
         3188, 18630, 5, 4, 1, *_ODBL, _LINK, 2.0,
-        folder="airport", presets=PRESETS, ids=("openflights_id",),
+        folder="airport", presets=PRESETS, ids=AIRPORTS,
         instead={"features": "features_lp.npy"},
         class_names=_POPULATION, feature_names=(*_AIRPORT, "log10(population)/7"),
         notes=("The class is a function of the fifth feature: do not classify with it.",),
@@ -141,7 +143,7 @@ _ENTRIES = (
     Dataset(
         "openflights", "flights, from the raw tables of 2014",
         3214, 18858, 3, 0, 1, "ODbL 1.0", "jpatokal/openflights", _LINK, 2.0,
-        folder="openflights", presets=PRESETS, ids=("openflights_id",), feature_names=_POSITION,
+        folder="openflights", presets=PRESETS, ids=AIRPORTS, feature_names=_POSITION,
     ),
     Dataset(
         "email_enron", "who wrote to whom at Enron",
@@ -309,7 +311,20 @@ def _read(entry: Dataset, folder: Path, directed: bool | None = None) -> Graph:
             f"Expected an id of its own for each node of the data set {entry.name!r}, got one "
             f"twice, or none ({folder}). Is a file damaged?"
         )
+    if entry.ids == AIRPORTS and "name" not in columns:
+        fields["columns"] = _airport_names(columns[AIRPORTS[0]].tolist()) | columns
     return Graph(**(fields | entry.fields()))
+
+
+def _airport_names(ids: list[int]) -> dict[str, np.ndarray]:
+    """What people call airports, if the table of OpenFlights is among the data sets."""
+    from hgcn.data.datasets.released import FAULTS, airport_texts
+
+    for root in data_folders():
+        # Pictures are not worth an error.
+        with contextlib.suppress(*FAULTS):
+            return airport_texts(root / "openflights", ids)
+    return {}
 
 
 def _fetch(entry: Dataset, progress: bool, server: str) -> Path:

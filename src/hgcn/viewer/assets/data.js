@@ -25,6 +25,7 @@ function readScene(packed) {
     index: new Map(packed.ids.map((id, i) => [id, i])),
     size,
     directed: packed.directed,
+    rooted: packed.rooted, // the root is at the origin
     sources: edges.subarray(0, count),
     targets: edges.subarray(count),
     order: shuffled(count),
@@ -38,7 +39,9 @@ function readScene(packed) {
       own: layer.own && decode(layer.own),
       measured: layer.measured && readMeasured(layer.measured),
     })),
-    columns: new Map(packed.columns.map((column) => [column.name, readColumn(column)])),
+    columns: new Map(packed.columns.filter((column) => !column.texts)
+      .map((column) => [column.name, readColumn(column)])),
+    texts: packed.columns.filter((column) => column.texts), // shown and searched, without colours
     missing: packed.missing && readMissing(packed.missing),
   };
   scene.neighbours = neighbourLists(scene);
@@ -198,6 +201,12 @@ function neighbourhood(scene, node, hops) {
     front = next;
   }
   return mask;
+}
+
+function edgesWithin(scene, mask) {
+  let count = 0;
+  for (let e = 0; e < scene.sources.length; e++) count += mask[scene.sources[e]] & mask[scene.targets[e]];
+  return count;
 }
 
 // Neighbours with distance in this layer and attention both ways, the most attended first.

@@ -1,6 +1,8 @@
 // The picture as a PNG (twice the pixels of the screen) and as an SVG drawing, with their caption.
 
 const SVG = "http://www.w3.org/2000/svg";
+// From the middle of a line to the baseline: not every program knows other places for a text.
+const TO_BASELINE = 3.4;
 const FONT = "Inter, Helvetica, Arial, sans-serif";
 
 function exportSize(views) {
@@ -91,10 +93,8 @@ function exportSVG(views) {
 function drawSVG(view, group, add) {
   const { app } = view;
   const disk = { cx: round(view.centreX), cy: round(view.centreY), r: round(view.radius) };
-  if (view.space.curved) {
-    add(group, "circle", { ...disk, fill: app.colour("disk"), stroke: app.colour("rim-line") });
-  }
-  const edges = add(group, "g", { fill: "none", "stroke-width": 0.9 });
+  if (view.space.curved) diskSVG(view, disk, group, add);
+  const edges = add(group, "g", { fill: "none", "stroke-width": view.edgeWidth });
   for (const { floats, words, count } of view.app.options.edges ? view.arcs : []) {
     for (let k = 0; k < count; k++) {
       const o = 5 * k;
@@ -116,11 +116,15 @@ function drawSVG(view, group, add) {
   const at = (i) => [view.shown[3 * i], view.shown[3 * i + 1]];
   const line = (parent, i, j, more = {}) => add(parent, "path", { d: edgePath(view, ...at(i), ...at(j)), ...more });
   // As on the screen, all that is marked lies above the dots.
+  if (view.selected >= 0 && view.visible[view.selected]) starSVG(view, group, add, line);
   if (app.options.missing) {
     const dashed = add(group, "g", {
       fill: "none", stroke: app.colour("missing"), "stroke-width": 1.6, "stroke-dasharray": "5 4",
     });
-    for (const [s, t] of view.missingShown()) line(dashed, s, t);
+    const links = view.missingShown();
+    for (const [s, t] of links) line(dashed, s, t);
+    const rings = add(group, "g", { fill: "none", stroke: app.colour("missing"), "stroke-width": 1.6 });
+    for (const [s, t] of links) if (view.coincide(s, t)) ringSVG(view, rings, add, s, 3);
   }
   if (view.nearest.length) {
     const dotted = add(group, "g", {
@@ -129,23 +133,38 @@ function drawSVG(view, group, add) {
     });
     for (const { node } of view.nearest) if (view.visible[node]) line(dotted, view.selected, node);
   }
-  if (view.selected >= 0 && view.visible[view.selected]) selectionSVG(view, group, add, line);
   namesSVG(view, group, add);
+  if (view.selected >= 0 && view.drawnSize[view.selected]) {
+    ringSVG(view, group, add, view.selected, 3.5, { fill: "none", stroke: app.colour("accent"), "stroke-width": 2 });
+  }
 }
 
-// The selected node: its edges, as wide as its attention, and a ring.
-function selectionSVG(view, group, add, line) {
-  const node = view.selected, accent = view.app.colour("accent");
-  const star = add(group, "g", { fill: "none", stroke: accent, "stroke-opacity": 0.7 });
-  const [x, y] = view.toScreen(view.shown[3 * node], view.shown[3 * node + 1]);
-  for (const { node: other, weight } of describeNeighbours(
-    view.scene, view.scene.layers[view.layer], view.space, node,
-  ).slice(0, 3000)) {
-    if (view.visible[other]) line(star, node, other, { "stroke-width": round(Number.isNaN(weight) ? 1.4 : 0.8 + 3 * weight) });
-  }
-  add(group, "circle", {
-    cx: round(x), cy: round(y), r: round(view.drawnSize[node] + 3.5), fill: "none", stroke: accent, "stroke-width": 2,
+// The disk, darker towards its rim, and the circles of equal distance from the origin.
+function diskSVG(view, disk, group, add) {
+  const { app } = view, name = `disk-${app.views.indexOf(view)}`;
+  const fill = add(group, "radialGradient", { id: name });
+  for (const [offset, colour] of DISK_FILL) add(fill, "stop", { offset, "stop-color": app.colour(colour) });
+  add(add(group, "clipPath", { id: `${name}-clip` }), "circle", disk);
+  add(group, "circle", { ...disk, fill: `url(#${name})`, stroke: app.colour("rim-line"), "stroke-width": 1.25 });
+  const rings = add(group, "g", { fill: "none", stroke: app.colour("grid"), "clip-path": `url(#${name}-clip)` });
+  for (const { x, y, size } of view.rings(1)) add(rings, "circle", { cx: round(x), cy: round(y), r: round(size) });
+}
+
+// The edges of the selected node, as wide as its attention.
+function starSVG(view, group, add, line) {
+  const { scene, selected } = view;
+  const star = add(group, "g", {
+    fill: "none", stroke: view.app.colour("accent"), "stroke-opacity": round(view.starInk(selected)),
   });
+  const rows = describeNeighbours(scene, scene.layers[view.layer], view.space, selected);
+  for (const { node, weight } of rows.slice(0, MOST_STAR)) {
+    if (view.visible[node]) line(star, selected, node, { "stroke-width": round(starWidth(weight)) });
+  }
+}
+
+function ringSVG(view, parent, add, node, gap, look = {}) {
+  const [x, y] = view.toScreen(view.shown[3 * node], view.shown[3 * node + 1]);
+  add(parent, "circle", { cx: round(x), cy: round(y), r: round(view.drawnSize[node] + gap), ...look });
 }
 
 function markSVG(parent, add, x, y, size, mark, colour, more) {
@@ -163,7 +182,7 @@ function namesSVG(view, group, add) {
   const names = add(group, "g", { "font-family": FONT, "font-size": 11.5, "font-weight": 500 });
   const halo = { fill: "none", stroke: view.app.colour("disk"), "stroke-width": 3, "stroke-opacity": 0.87, "stroke-linejoin": "round" };
   for (const { text, x, y } of view.labelled) {
-    const place = { x: round(x), y: round(y + 4) };
+    const place = { x: round(x), y: round(y + TO_BASELINE) };
     add(names, "text", { ...place, ...halo }, text);
     add(names, "text", { ...place, fill: style.ink }, text);
   }
@@ -174,7 +193,7 @@ function captionSVG(app, caption, group, add) {
   caption.items.forEach((item) => {
     if (item.text !== undefined) {
       add(texts, "text", {
-        x: round(item.x), y: round(item.y + 4), fill: app.colour(item.soft ? "soft" : "ink"),
+        x: round(item.x), y: round(item.y + TO_BASELINE), fill: app.colour(item.soft ? "soft" : "ink"),
         "font-weight": item.strong ? 600 : 400,
       }, item.text);
     } else if (item.ramp) {

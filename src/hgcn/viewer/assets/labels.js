@@ -67,7 +67,7 @@ class Labels {
   }
 }
 
-function shorten(text, most = 28) {
+function shorten(text, most = 36) {
   const glyphs = Array.from(text.slice(0, 4 * most));
   return glyphs.length > most ? `${glyphs.slice(0, most - 1).join("")}…` : text;
 }

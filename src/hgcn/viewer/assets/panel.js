@@ -128,23 +128,31 @@ function numberKeys(app, column) {
 
 // --- search ---------------------------------------------------------------------------------
 
+// A name or another text is found by any part of it; an id beside a name, in full.
 function findNodes(scenes, text, most = 8) {
   const wanted = text.trim().toLowerCase();
   if (!wanted) return [];
-  const exact = [], starts = [], holds = [];
+  const found = [[], [], []]; // equal, beginning so, holding it
+  const rankOf = (words) => {
+    const at = words.toLowerCase().indexOf(wanted);
+    return at < 0 ? 3 : at > 0 ? 2 : words.length === wanted.length ? 0 : 1;
+  };
   const seen = new Set();
   for (const scene of scenes) {
     scene.ids.forEach((id, i) => {
-      // A name is found by any part of it; an id beside it, in full.
-      const label = scene.labels[i], lower = label.toLowerCase(), same = label === id;
-      const exactId = !same && id.toLowerCase() === wanted;
-      if ((!exactId && !lower.includes(wanted)) || seen.has(id)) return;
+      const label = scene.labels[i];
+      let rank = rankOf(label), more = id;
+      if (rankOf(id) === 0) rank = 0;
+      else if (rank === 3) {
+        more = scene.texts.map(({ texts }) => texts[i]).find((words) => rankOf(words) < 3);
+        if (more !== undefined) rank = rankOf(more) === 0 ? 0 : 2;
+      }
+      if (rank === 3 || seen.has(id)) return;
       seen.add(id);
-      const found = { id, label: same ? id : `${label} (${id})` };
-      (exactId || lower === wanted ? exact : lower.startsWith(wanted) ? starts : holds).push(found);
+      found[rank].push({ id, label: more === label ? label : `${label} (${more})` });
     });
   }
-  return [...exact, ...starts, ...holds].slice(0, most);
+  return found.flat().slice(0, most);
 }
 
 function startSearch(app) {

@@ -1,6 +1,12 @@
 // How one disk looks: dots, arcs, rings, highlights, from the positions that a View has computed.
 
+const DISK_FILL = [[0, "disk"], [0.72, "disk"], [0.95, "rim"], [1, "rim-edge"]];
 const FAINTEST = 0.02; // 5 of 255 levels
+const MOST_PIXELS = 8e6; // of lines that are drawn pixel by pixel: a tenth of a second
+const COVERED = 0.3; // of the place that dots lie on, at most
+const SMALLEST = 0.32; // of the size of a dot, at the rim
+const MOST_STAR = 3000; // edges of one node that are drawn
+const MARKED_EDGES = 100; // around a selected node; of more, each has less ink
 
 class Picture {
   frameOf(ratio) {
@@ -9,7 +15,7 @@ class Picture {
       x: this.centreX * ratio,
       y: this.centreY * ratio,
       curved: this.space.curved,
-      width: (this.scene.sources.length > 8000 ? 0.9 : 1.15) * ratio,
+      width: this.edgeWidth * ratio,
       halo: packColour(this.app.colour("disk")),
       arcs: this.app.options.edges ? this.arcs : [],
       dots: this.dots,
@@ -17,6 +23,10 @@ class Picture {
       rings: this.rings(ratio),
       ringColour: packColour(this.app.colour("grid")),
     };
+  }
+
+  get edgeWidth() {
+    return this.scene.sources.length > 8000 ? 0.9 : 1.15;
   }
 
   // Circles of equal distance from the origin, in device pixels. They crowd at the rim: some are
@@ -44,7 +54,7 @@ class Picture {
   fillDots(ratio) {
     const { shown, dots, drawnSize, visible, focus, colours, width, height } = this;
     const room = Math.max(0.7, Math.min(1.5, Math.sqrt(this.fullRadius / 386)));
-    const grow = room * Math.min(2.2, Math.sqrt(this.zoom / this.homeZoom));
+    const grow = room * Math.min(2.2, Math.sqrt(this.zoom / this.homeZoom)) * this.thinning(room);
     dots.count = 0;
     // With a selection, its nodes are drawn last and so on top.
     for (let pass = focus ? 0 : 1; pass < 2; pass++) {
@@ -55,7 +65,7 @@ class Picture {
         const x = shown[3 * i], y = shown[3 * i + 1];
         const px = this.centreX + this.radius * x, py = this.centreY + this.radius * y;
         if (px < -20 || py < -20 || px > width + 20 || py > height + 20) continue;
-        const size = this.baseSize[i] * grow * (0.22 + 0.78 * Math.sqrt(shown[3 * i + 2]));
+        const size = this.baseSize[i] * grow * (SMALLEST + (1 - SMALLEST) * Math.sqrt(shown[3 * i + 2]));
         drawnSize[i] = size;
         const alpha = focus && !focus[i] ? 0.13 : 0.94;
         const o = dots.next();
@@ -68,7 +78,25 @@ class Picture {
     }
   }
 
-  fillArcs(moving) {
+  // How much smaller dots are in a crowd, so that they cover no more than a part of their place.
+  thinning(room) {
+    const { shown, visible, baseSize } = this;
+    let count = 0, area = 0, x = 0, y = 0, square = 0;
+    for (let i = 0; i < visible.length; i++) {
+      if (!visible[i]) continue;
+      const px = shown[3 * i], py = shown[3 * i + 1];
+      count++;
+      x += px;
+      y += py;
+      square += px * px + py * py;
+      area += (room * baseSize[i]) ** 2 * shown[3 * i + 2];
+    }
+    if (!count) return 1;
+    const share = spreadOf(x / count, y / count, square / count);
+    return Math.max(0.4, Math.min(1, Math.sqrt((COVERED * share * this.radius ** 2) / area)));
+  }
+
+  fillArcs(moving, ratio) {
     const { scene, shown, arcs, visible, focus, colours, radius, width, height } = this;
     for (const batch of arcs) batch.count = 0;
     if (!this.app.options.edges) return;
@@ -78,6 +106,7 @@ class Picture {
     const count = moving || this.fade === 0 ? sample : order.length;
     // As many edges as now seem to be there share the ink, so that the sum is always the same.
     const ink = this.inkOf(sample + (count - sample) * this.fade);
+    const faintest = this.faintest(ink.cover, ratio);
     const shortest = 1.3 / radius, curved = this.space.curved;
     const left = -this.centreX / radius, right = (width - this.centreX) / radius;
     const top = -this.centreY / radius, bottom = (height - this.centreY) / radius;
@@ -99,11 +128,11 @@ class Picture {
       let alpha = Math.min(ink.most, ink.each / Math.sqrt(square));
       if (k >= sample) alpha *= this.fade;
       // Less ink than a pixel can hold: some edges are left out, and the others keep the sum.
-      if (alpha < FAINTEST) {
-        if ((k * 0.6180339887) % 1 > alpha / FAINTEST) continue;
-        alpha = FAINTEST;
+      if (alpha < faintest) {
+        if ((k * 0.6180339887) % 1 > alpha / faintest) continue;
+        alpha = faintest;
       }
-      if (focus) alpha = focus[s] && focus[t] ? Math.max(alpha, 0.5) : alpha * 0.22;
+      if (focus) alpha = focus[s] && focus[t] ? Math.max(alpha, this.focusInk) : alpha * 0.22;
       const colour = colours[s] === colours[t] ? colours[s] : neutral;
       const batch = arcs[segments], o = batch.next();
       batch.floats[o] = ax;
@@ -147,13 +176,20 @@ class Picture {
       square += (shown[s] ** 2 + shown[s + 1] ** 2) / some;
       if (length * this.radius > 1.3) seen++;
     }
-    if (!seen) return { most, each: most };
+    if (!seen) return { most, each: most, cover: 0 };
     const drawn = (seen / some) * count;
-    // Share of the disk that the nodes lie on. A disk of radius r pixels has room for pi r lines of
-    // disk length 1 and width 1.
-    const share = Math.max(0.01, Math.min(1, 2 * (square - x * x - y * y)));
-    const each = (0.5 * share * Math.PI * this.radius) / drawn;
-    return { most, each };
+    // A disk of radius r pixels has room for pi r lines of disk length 1 and width 1.
+    const cover = 0.5 * spreadOf(x, y, square);
+    return { most, each: (cover * Math.PI * this.radius) / drawn, cover };
+  }
+
+  // Where pixels are drawn one by one, fewer lines with more ink are a picture in time; a picture to be
+  // saved has time. The pixels of a fine screen are more, and each takes longer: they do not fit into
+  // the processor's cache.
+  faintest(cover, ratio) {
+    if (this.app.exporting || !(this.renderer instanceof RasterRenderer)) return FAINTEST;
+    const area = Math.min(Math.PI * this.radius ** 2, this.width * this.height);
+    return Math.max(FAINTEST, Math.min(0.25, (cover * area * ratio * ratio) / MOST_PIXELS));
   }
 
   // Paper and disk without anything on them, kept as long as size and colours are the same.
@@ -171,7 +207,7 @@ class Picture {
     context.fillRect(0, 0, width, height);
     if (this.space.curved) {
       const fill = context.createRadialGradient(x, y, 0, x, y, radius);
-      for (const [stop, name] of [[0, "disk"], [0.72, "disk"], [0.95, "rim"], [1, "rim-edge"]]) {
+      for (const [stop, name] of DISK_FILL) {
         fill.addColorStop(stop, app.colour(name));
       }
       context.beginPath();
@@ -191,12 +227,12 @@ class Picture {
     const { app } = this;
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, this.width, this.height);
-    if (app.options.missing) this.drawMissing(context);
-    if (this.nearest.length) this.drawNearest(context);
     if (this.selected >= 0 && this.visible[this.selected]) this.drawStar(context, this.selected);
     if (this.hovered >= 0 && this.hovered !== this.selected && this.visible[this.hovered]) {
       this.drawStar(context, this.hovered);
     }
+    if (app.options.missing) this.drawMissing(context);
+    if (this.nearest.length) this.drawNearest(context);
     context.font = app.font;
     this.labelled = app.options.labels ? this.labels.place(this, context) : [];
     drawLabels(context, this.labelled, this.labelStyle());
@@ -225,19 +261,24 @@ class Picture {
     const { scene, visible } = this;
     const { start, node: other, edge } = scene.neighbours;
     const { attention } = scene.layers[this.layer];
-    const count = scene.sources.length, degree = start[node + 1] - start[node];
+    const count = scene.sources.length;
     context.strokeStyle = this.app.colour("accent");
-    context.globalAlpha = Math.max(0.25, Math.min(0.85, 6 / Math.sqrt(degree + 1)));
-    for (let k = start[node]; k < start[node + 1] && k < start[node] + 3000; k++) {
+    context.globalAlpha = this.starInk(node);
+    for (let k = start[node]; k < start[node + 1] && k < start[node] + MOST_STAR; k++) {
       const j = other[k], e = edge[k];
       if (!visible[j]) continue;
       const share = attention ? attention[(scene.sources[e] === node ? 1 : 0) * count + e] : NaN;
-      context.lineWidth = Number.isNaN(share) ? 1.4 : 0.8 + 3 * share;
+      context.lineWidth = starWidth(share);
       context.beginPath();
       this.trace(context, node, j);
       context.stroke();
     }
     context.globalAlpha = 1;
+  }
+
+  starInk(node) {
+    const { start } = this.scene.neighbours;
+    return Math.max(0.2, Math.min(0.85, 5 / Math.sqrt(start[node + 1] - start[node] + 1)));
   }
 
   missingShown() {
@@ -301,4 +342,13 @@ class Picture {
       context, this.overFrame, shown[3 * i], shown[3 * i + 1], shown[3 * j], shown[3 * j + 1],
     );
   }
+}
+
+// Share of the disk that points lie on, from the means of their coordinates and squared lengths.
+function spreadOf(x, y, square) {
+  return Math.max(0.01, Math.min(1, 2 * (square - x * x - y * y)));
+}
+
+function starWidth(share) {
+  return Number.isNaN(share) ? 1.4 : 0.8 + 3 * share;
 }

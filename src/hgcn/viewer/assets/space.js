@@ -9,11 +9,11 @@
 //   distance(i, j), radius(i), home, settle()
 
 class HyperbolicSpace {
-  constructor(layer) {
+  constructor(layer, rooted) {
     this.curved = true;
     this.points = layer.points;
     this.unit = 1 / Math.sqrt(layer.curvature); // length of one curvature radius
-    this.home = homeOf(layer.points);
+    this.home = rooted ? new Float64Array(2) : frechetMean(layer.points);
     this.local = new Float64Array((layer.points.length / 2) * 3);
     this.stand(this.home, mobius.identity());
   }
@@ -225,16 +225,8 @@ class FlatSpace {
   }
 }
 
-function spaceOf(layer) {
-  return layer.curvature === null ? new FlatSpace(layer) : new HyperbolicSpace(layer);
-}
-
-// The origin, where hierarchies have their root; or the Fréchet mean of the nodes, if they lie to
-// one side.
-function homeOf(points) {
-  const mean = frechetMean(points);
-  const extent = meanValue(radii(points, [0, 0]));
-  return hypot(mean[0], mean[1]) < 0.35 * extent ? new Float64Array(2) : mean;
+function spaceOf(layer, rooted) {
+  return layer.curvature === null ? new FlatSpace(layer) : new HyperbolicSpace(layer, rooted);
 }
 
 // The point with the least mean squared distance, by gradient descent. The Hessian of half the
@@ -284,12 +276,6 @@ function radii(points, centre) {
     result[i] = hypot(points[2 * i] - centre[0], points[2 * i + 1] - centre[1]);
   }
   return result;
-}
-
-function meanValue(values) {
-  let total = 0;
-  for (const value of values) total += value;
-  return total / values.length;
 }
 
 function quantile(values, share) {

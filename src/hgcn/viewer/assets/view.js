@@ -48,7 +48,7 @@ class View extends Picture {
   }
 
   get space() {
-    this.spaces[this.layer] ??= spaceOf(this.scene.layers[this.layer]);
+    this.spaces[this.layer] ??= spaceOf(this.scene.layers[this.layer], this.scene.rooted);
     return this.spaces[this.layer];
   }
 
@@ -117,6 +117,7 @@ class View extends Picture {
     this.nearest = this.selected < 0 || !app.options.nearest
       ? [] : nearestOf(scene, scene.layers[this.layer], this.space, this.selected) ?? [];
     for (const { node } of this.nearest) this.focus[node] = 1;
+    if (this.focus) this.focusInk = 0.5 * Math.sqrt(Math.min(1, MARKED_EDGES / edgesWithin(scene, this.focus)));
     this.request();
   }
 
@@ -231,7 +232,7 @@ class View extends Picture {
       else busy = true;
     }
     if (this.glide) {
-      const step = this.glide.left * 0.28;
+      const step = this.glide.left * (this.app.calm ? 1 : 0.28);
       this.glide.left -= step;
       this.glideBy(this.glide, step);
       if (Math.abs(this.glide.left) < 0.004) this.glide = null;
@@ -279,7 +280,7 @@ class View extends Picture {
   draw(moving, ratio = this.ratio) {
     this.place();
     this.fillDots(ratio);
-    this.fillArcs(moving);
+    this.fillArcs(moving, ratio);
     const frame = this.frameOf(ratio);
     if (!this.renderer.opaque) this.drawUnder(this.underContext, frame, ratio);
     this.renderer.draw(frame);
@@ -355,6 +356,11 @@ class View extends Picture {
     } else {
       space.flight(space.home, true)(1);
       if (old.curved !== space.curved) this.zoom = space.curved ? this.homeZoom : 1;
+    }
+    // What was nearest to the centre may have been beyond the edge of the screen.
+    if (!this.anySeen()) {
+      space.flight(space.home, true)(1);
+      this.zoom = this.homeZoom;
     }
     this.mix = 0;
     this.morph = {
