@@ -108,7 +108,7 @@ class HierarchyTask(Task):
             "lr": 0.3 if free else 0.01,
             "negatives": 200.0 if free else 1000.0,
             "hold_out": "pairs" if free else "edges",
-            "step_nodes": max(64, min(128 if free else 8192, graph.num_nodes // 20)),
+            "step_nodes": max(64, min(256 if free else 8192, graph.num_nodes // 20)),
             "feature_dropout": 0.5 if graph.x is not None and not free else 0.0,
         }
 
