@@ -142,7 +142,7 @@ def test_ranks_are_those_of_the_definition(kind):
     space = Euclidean() if kind == "flat" else Hyperbolic(0.7)
     score = ConeScore(space) if kind == "cone" else DistanceScore(space).eval()
     if kind != "cone":
-        score.chosen.fill_(0.7)
+        score.choose(0.7, 0.2)
     nodes = torch.unique(whole[0])
     asked = whole[:, ::2]
     nodes = torch.unique(asked[0])

@@ -24,8 +24,8 @@ DISTANCE, CONE = range(2)
 @compiled(error_model="numpy", nogil=True)
 def rank_nodes(  # noqa: PLR0912, PLR0913, PLR0917
     first_chunk: int, last_chunk: int, nodes: Ints, unit: Doubles, low: Doubles, columns: Doubles,
-    at: Doubles, kind: int, flat: bool, toll: float, aperture: Doubles, start: Ints, above: Ints,
-    known_start: Ints, known: Ints, precision: Doubles, rank: Doubles,
+    at: Doubles, kind: int, flat: bool, toll: float, lean: float, aperture: Doubles, start: Ints,
+    above: Ints, known_start: Ints, known: Ints, precision: Doubles, rank: Doubles,
 ) -> None:  # fmt: skip
     """Average precision of each node, and the mean rank of its ancestors.
 
@@ -36,6 +36,7 @@ def rank_nodes(  # noqa: PLR0912, PLR0913, PLR0917
         kind: the score.
         flat: points are plain vectors, in ``unit`` as they are.
         toll: what an upper node pays for each unit that it is farther out than the lower one.
+        lean: what it pays for each unit of its radius.
         aperture: half the aperture of the cone of each node.
         start, above: the ancestors that are asked for, by node.
         known_start, known: all ancestors of each node: those not asked for are no wrong answers.
@@ -54,13 +55,14 @@ def rank_nodes(  # noqa: PLR0912, PLR0913, PLR0917
             sinh, grow, decay = low[u, 1], low[u, 3], low[u, 4]
             if flat:
                 for j in range(n):
-                    cost[j] = math.sqrt(cost[j]) + toll * max(0.0, at[0, j] - low[u, 0])
+                    cost[j] = math.sqrt(cost[j]) + lean * at[0, j]
+                    cost[j] += toll * max(0.0, at[0, j] - low[u, 0])
             elif kind == DISTANCE:
                 for j in range(n):
                     gap = 0.5 * (grow * at[4, j] - at[3, j] * decay)
                     h = gap * gap + 0.25 * sinh * at[1, j] * cost[j]
                     far = 2.0 * log(math.sqrt(h) + math.sqrt(1.0 + h))
-                    cost[j] = far + toll * max(0.0, at[0, j] - low[u, 0])
+                    cost[j] = far + lean * at[0, j] + toll * max(0.0, at[0, j] - low[u, 0])
             else:
                 for j in range(n):
                     s = min(0.25 * cost[j], 1.0)
@@ -112,7 +114,7 @@ def ranks_above(
     root = 1.0 if flat else math.sqrt(space.curvatures[0])
     (unit, at), (low_unit, low_at) = polar_numbers(points, root), polar_numbers(low, root)
     kind = CONE if isinstance(score, ConeScore) else DISTANCE
-    toll = score.toll if isinstance(score, DistanceScore) else 0.0
+    toll, lean = (score.toll, score.lean) if isinstance(score, DistanceScore) else (0.0, 0.0)
     aperture = np.arcsin(2 * APERTURE / np.maximum(at[:, 1], 2 * APERTURE))
     if flat:
         unit, low_unit = points, low
@@ -124,7 +126,7 @@ def ranks_above(
     precision, rank = np.empty((2, len(asked)))
     in_chunks(
         rank_nodes, -(-len(asked) // CHUNK), asked, low_unit, low_at,
-        np.ascontiguousarray(unit.T), np.ascontiguousarray(at.T), kind, flat, toll, aperture,
-        *lists, precision, rank,
+        np.ascontiguousarray(unit.T), np.ascontiguousarray(at.T), kind, flat, toll, lean,
+        aperture, *lists, precision, rank,
     )  # fmt: skip
     return torch.from_numpy(precision), torch.from_numpy(rank)

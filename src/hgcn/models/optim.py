@@ -72,7 +72,7 @@ class Adam(Optimizer):
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> Any:
         """Change the parameters that have a gradient."""
-        loss = _loss(closure)
+        loss = loss_of(closure)
         for group in self.param_groups:
             parameters = [p for p in group["params"] if p.grad is not None]
             if parameters:
@@ -112,7 +112,7 @@ class Adam(Optimizer):
         return [parameter for group in self.param_groups for parameter in group["params"]]
 
 
-def _loss(closure: Callable[[], float] | None) -> Any:
+def loss_of(closure: Callable[[], float] | None) -> Any:
     """What the closure returns, called with gradients."""
     if closure is None:
         return None
@@ -137,7 +137,7 @@ class CombinedOptimizer(Optimizer):
 
     def step(self, closure: Callable[[], float] | None = None) -> Any:
         """Step each optimiser; the closure is called once."""
-        loss = _loss(closure)
+        loss = loss_of(closure)
         for one in self.optimizers:
             one.step()
         return loss

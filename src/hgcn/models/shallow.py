@@ -13,6 +13,7 @@ from hgcn.errors import GraphError
 from hgcn.geometry import Curvature
 from hgcn.models.base import Encoder, check_options
 from hgcn.models.optim import Adam, CombinedOptimizer
+from hgcn.models.row_descent import RowDescent
 from hgcn.packages import require
 
 
@@ -41,6 +42,20 @@ class Shallow(Encoder):
                 f"Expected the {self.num_nodes} nodes that {type(self).__name__} was built for, "
                 f"got {len(x)}. A shallow embedding has no vectors for other nodes."
             )
+
+    def _beside_adam(
+        self,
+        own: torch.optim.Optimizer,
+        lr: float,
+        weight_decay: float,
+        also: Iterable[nn.Module],
+    ) -> torch.optim.Optimizer:
+        """An optimiser of the embedding, and Adam for everything else."""
+        groups = self._parameter_groups(weight_decay, also)
+        for group in groups:
+            group["params"] = [p for p in group["params"] if p is not self.embedding]
+        groups = [group for group in groups if group["params"]]
+        return CombinedOptimizer(own, Adam(groups, lr=lr)) if groups else own
 
 
 class Vectors(Shallow):
@@ -111,11 +126,7 @@ class Poincare(Shallow):
             lr=lr * self.lr_factor,
             weight_decay=weight_decay / self.lr_factor,
         )
-        groups = self._parameter_groups(weight_decay, also)
-        for group in groups:
-            group["params"] = [p for p in group["params"] if p is not self.embedding]
-        groups = [group for group in groups if group["params"]]
-        return CombinedOptimizer(descent, Adam(groups, lr=lr)) if groups else descent
+        return self._beside_adam(descent, lr, weight_decay, also)
 
 
 @final
@@ -196,7 +207,7 @@ class Hyp(Poincare):
 class Free(Vectors):
     """A free point of hyperbolic space for each node. Features and edges are not used.
 
-    Points are in normal coordinates and trained by Adam, as plain vectors. The Poincaré embeddings
+    Points are in normal coordinates and trained as plain vectors. The Poincaré embeddings
     of Nickel and Kiela (2017) and the Lorentz embeddings of 2018 are points of the same space in
     two other coordinates: ``run.embeddings(coordinates="ball")`` and ``"hyperboloid"``.
 
@@ -227,3 +238,16 @@ class Free(Vectors):
     ) -> None:
         curvature = Curvature(c, trainable=False)
         super().__init__(in_channels, dim, num_nodes=num_nodes, std=std, curvature=curvature)
+
+    def make_optimizer(
+        self, lr: float = 0.01, weight_decay: float = 0.0, *, also: Iterable[nn.Module] = ()
+    ) -> torch.optim.Optimizer:
+        """Descent with a step size for each point, Adam for everything else.
+
+        Args:
+            lr: learning rate: about how far a point moves in a step that it has a gradient in.
+            weight_decay: factor of the L2 penalty.
+            also: other modules to train, such as the score.
+        """
+        own = RowDescent(self.embedding, lr=lr, weight_decay=weight_decay)
+        return self._beside_adam(own, lr, weight_decay, also)

@@ -11,21 +11,23 @@ from hgcn.nn.precision import full_precision
 from hgcn.nn.spaces import Euclidean, Hyperbolic, Space
 
 NOT_CHOSEN = -1.0
-TOLL = 4.0
-"""The toll by which epochs are compared during training."""
+TOLL, LEAN = 16.0, 0.1
+"""The toll and the lean by which epochs are compared during training."""
 APERTURE = 0.1
 """The number K of Ganea et al.: cones of points nearer than sinh(rho) = 2 K are half spaces."""
 
 
 class DistanceScore(nn.Module):
-    r"""Minus the distance, and a toll for an upper node that is farther out than the lower one.
+    r"""Minus the distance, less what an upper node pays for its radius.
 
-    .. math:: s(u, v) = -\big(D(u, v) + t \max(0, \rho_v - \rho_u)\big)
+    .. math:: s(u, v) = -\big(D(u, v) + a\, \rho_v + t \max(0, \rho_v - \rho_u)\big)
 
-    in units of the curvature radius. Training is without the toll, with the score of Nickel and
-    Kiela (2017). A distance does not tell up from down: the children of u are as near to u as its
-    parent. In a trained embedding what is above is nearer to the origin, and the toll says so. It
-    is chosen on validation after training.
+    in units of the curvature radius. Training is with the distance alone, the score of Nickel and
+    Kiela (2017), which does not tell up from down: children and siblings of u are as near to u as
+    its parent. In a trained embedding what is above is nearer to the origin. The *toll* t is for a
+    node that is farther out than u, as children are. The *lean* a is a preference for general
+    nodes: of two that are equally far from u, the one nearer to the origin is likelier to be above
+    it. Both are chosen on validation after training.
 
     Args:
         space: the space of the points.
@@ -40,12 +42,26 @@ class DistanceScore(nn.Module):
     def __init__(self, space: Space) -> None:
         super().__init__()
         self.space = space
-        self.register_buffer("chosen", torch.tensor(NOT_CHOSEN))
+        self.register_buffer("chosen", torch.full((2,), NOT_CHOSEN))
+
+    @property
+    def is_chosen(self) -> bool:
+        """Whether the toll and the lean are chosen."""
+        return float(self.chosen[0]) != NOT_CHOSEN
 
     @property
     def toll(self) -> float:
         """The number t; :data:`TOLL` as long as none is chosen."""
-        return TOLL if float(self.chosen) < 0 else float(self.chosen)
+        return float(self.chosen[0]) if self.is_chosen else TOLL
+
+    @property
+    def lean(self) -> float:
+        """The number a; :data:`LEAN` as long as none is chosen."""
+        return float(self.chosen[1]) if self.is_chosen else LEAN
+
+    def choose(self, toll: float, lean: float) -> None:
+        """Set the numbers t and a."""
+        self.chosen.copy_(torch.tensor([toll, lean]))
 
     @full_precision
     def forward(self, lower: Tensor, upper: Tensor) -> Tensor:
@@ -53,9 +69,10 @@ class DistanceScore(nn.Module):
         root = _root(self.space)
         # The square root has no gradient at zero.
         far = root * (self.space.squared_distance(lower, upper) + 1e-15).sqrt()
-        if self.training or not self.toll:
+        if self.training:
             return -far
-        return -far - self.toll * root * (norm(upper) - norm(lower)).clamp(min=0)
+        rho = root * norm(upper)
+        return -far - self.lean * rho - self.toll * (rho - root * norm(lower)).clamp(min=0)
 
 
 class ConeScore(nn.Module):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, final
@@ -39,12 +40,14 @@ from hgcn.training.task import Input, Task
 if TYPE_CHECKING:
     import polars as pl
 
+POPULAR = 0.25
+"""Share of the candidates that are drawn by the number of their descendants."""
 LOOKED_AT = 1000
 """Nodes of the validation part that pick the best epoch, at most; scores are of all nodes."""
 WRONG = 10
 """Wrong pairs for each right one in F1: half with another upper node, half with another lower."""
-TOLLS = (0.0, 1.0, 4.0, 16.0)
-"""Tolls of the score by distance that are tried on validation."""
+TOLLS, LEANS = (0.0, 1.0, 4.0, 16.0), (0.0, 0.1, 0.2, 0.3, 0.4)
+"""Numbers of the score by distance that are tried on validation."""
 BURN_IN = 10
 """Epochs at the start with a tenth of the learning rate, while directions are found."""
 
@@ -103,10 +106,10 @@ class HierarchyTask(Task):
         """Free points take larger steps than the weights of an encoder, and many of them."""
         free = not MODELS[config.model].inductive
         return {
-            "lr": 0.1 if free else 0.01,
-            "negatives": 1000.0,
+            "lr": 0.3 if free else 0.01,
+            "negatives": 200.0 if free else 1000.0,
             "hold_out": "pairs" if free else "edges",
-            "step_nodes": max(64, min(1024 if free else 8192, graph.num_nodes // 20)),
+            "step_nodes": max(64, min(256 if free else 8192, graph.num_nodes // 20)),
             "feature_dropout": 0.5 if graph.x is not None and not free else 0.0,
         }
 
@@ -172,11 +175,11 @@ class HierarchyTask(Task):
         return self.predictor.heads["is_a"]
 
     def lr_factor(self, epoch: int) -> float:
-        """Of free points a tenth at the start, then all of it, falling to a twentieth."""
+        """Of free points a tenth at the start, then all of it, falling to nothing."""
         if self.predictor.encoder.inductive:
             return 1.0
         burn_in = min(BURN_IN, self.config.epochs // 10)
-        return 0.1 if epoch <= burn_in else 1.0 - 0.95 * epoch / self.config.epochs
+        return 0.1 if epoch <= burn_in else 1.0 - (epoch - 1) / self.config.epochs
 
     # ------------------------------------------------------------------ training
 
@@ -207,14 +210,14 @@ class HierarchyTask(Task):
         )
 
     def _candidates(self, generator: torch.Generator) -> np.ndarray:
-        """Nodes to be told from ancestors, each once: half of them from those often above."""
+        """Nodes to be told from ancestors, each once: some of them from those often above."""
         n, count = self.graph.num_nodes, int(self.config.negatives or 1)
         if count >= n:
             return np.arange(n)
         drawn = torch.rand(count, generator=generator, dtype=torch.float64).numpy()
-        often = np.searchsorted(self._often, drawn[count // 2 :] * self._often[-1])
-        evenly = (drawn[: count // 2] * n).astype(np.int64)
-        return np.unique(np.concatenate((evenly, often)).clip(0, n - 1))
+        evenly, often = np.split(drawn, [round((1 - POPULAR) * count)])
+        often = np.searchsorted(self._often, often * self._often[-1])
+        return np.unique(np.concatenate(((evenly * n).astype(np.int64), often)).clip(0, n - 1))
 
     def _shown(self, nodes: np.ndarray) -> Input:
         """The input without the edges from nodes to their parents."""
@@ -303,7 +306,7 @@ class HierarchyTask(Task):
     @torch.no_grad()
     def metrics(self, part: str) -> dict[str, float]:
         """MAP and mean rank over all nodes of a part, filtered, and F1 of "is a"."""
-        self._choose_toll()
+        self._choose_weights()
         precision, rank = self._ranks(part)
         threshold = best_threshold(*self._is_a_scores("val"))
         pairs = len(precision) and getattr(self.parts, part).shape[1]
@@ -313,16 +316,16 @@ class HierarchyTask(Task):
             "f1": f1_from(*self._is_a_scores(part), threshold) if pairs else 0.0,
         }
 
-    def _choose_toll(self) -> None:
-        """Choose the toll of the score by distance on validation, once."""
+    def _choose_weights(self) -> None:
+        """Choose the toll and the lean of the score by distance on validation, once."""
         score = self.is_a
-        if not isinstance(score, DistanceScore) or float(score.chosen) >= 0:
+        if not isinstance(score, DistanceScore) or score.is_chosen:
             return
-        found = []
-        for toll in TOLLS:
-            score.chosen.fill_(toll)
-            found.append(self.score("val"))
-        score.chosen.fill_(TOLLS[int(np.argmax(found))])
+        found = {}
+        for pair in itertools.product(TOLLS, LEANS):
+            score.choose(*pair)
+            found[pair] = self.score("val")
+        score.choose(*max(found, key=found.__getitem__))
 
     def _is_a_scores(self, part: str) -> tuple[Tensor, Tensor]:
         """Scores of pairs of a part, and of ten wrong pairs for each, against those of all nodes.
@@ -358,7 +361,7 @@ class HierarchyTask(Task):
             "untrained": {part: self._untrained(part) for part in parts},
         }
         if isinstance(self.is_a, DistanceScore):
-            found["toll"] = self.is_a.toll
+            found["toll"], found["lean"] = self.is_a.toll, round(self.is_a.lean, 3)
         if self.config.hold_out != "nothing":
             precision, rank = self._ranks("train")
             found["reconstruction"] = {

@@ -198,16 +198,25 @@ class RankingLoss(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, z: Tensor, c: Tensor, *batch: Any) -> Tensor:
-        """Keep the gradient by z; that by c follows from it, as the loss depends on sqrt(c) z."""
-        points = array(z).astype(np.float64)
-        loss, gradient = ranking_gradient(points, root_of(c), *batch)
+        """Keep the gradient by z; that by c follows from it, as the loss depends on sqrt(c) z.
+
+        Of many points a batch has few, and only these are computed with.
+        """
+        nodes, start, above, candidates, *others = batch
+        used, place = np.unique(np.concatenate((nodes, above, candidates)), return_inverse=True)
+        own, upper, rest = np.split(place, np.cumsum((len(nodes), len(above))))
+        points = array(z)[used].astype(np.float64)
+        loss, gradient = ranking_gradient(points, root_of(c), own, start, upper, rest, *others)
         moment = float((points * gradient).sum()) / (2.0 * root_of(c) ** 2)
-        ctx.save_for_backward(torch.from_numpy(gradient).to(z.dtype), c.new_tensor(moment))
+        ctx.save_for_backward(torch.from_numpy(used), torch.from_numpy(gradient).to(z.dtype), c)
+        ctx.size, ctx.moment = z.shape, moment
         return z.new_tensor(loss)
 
     @staticmethod
     @once
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients by z and c."""
-        gradient, moment = ctx.saved_tensors
-        return (grad_out * gradient, grad_out * moment, *[None] * 7)
+        used, gradient, c = ctx.saved_tensors
+        whole = gradient.new_zeros(ctx.size)
+        whole[used] = grad_out * gradient
+        return (whole, grad_out * c.new_tensor(ctx.moment), *[None] * 7)
