@@ -80,7 +80,7 @@ def gensim_line(graph: Graph, dim: int, epochs: int) -> None:
     score = DistanceScore(space).eval()
     nodes = torch.unique(whole[0])
     for toll in (0.0, 4.0):
-        score.chosen.fill_(toll)
+        score.choose(toll, 0.0)
         precision, rank = ranks_above(z, z, space, score, whole, whole, nodes)
         print(f"| gensim, {epochs} epochs | {dim} | nothing | {precision.mean():.3f} "
               f"| {rank.mean():.2f} | | {toll} | | {seconds:.0f} s, {busy:.0f} s of processor |"

@@ -51,9 +51,9 @@ class RowDescent(Optimizer):
                     state["square"] = parameter.new_zeros(len(parameter))
                 if group["weight_decay"]:
                     gradient = gradient + group["weight_decay"] * parameter
-                length = torch.linalg.vector_norm(gradient, dim=1)
-                rows = length.nonzero()[:, 0]
-                old, own = state["square"][rows], length[rows].square() / parameter.shape[1]
+                size = gradient.square().mean(1)  # of the tiniest gradients it is zero
+                rows = size.nonzero()[:, 0]
+                old, own = state["square"][rows], size[rows]
                 mean = torch.where(old > 0, torch.lerp(own, old, KEEP), own)
                 state["square"][rows] = mean
                 parameter[rows] -= group["lr"] * gradient[rows] / mean.sqrt().unsqueeze(1)

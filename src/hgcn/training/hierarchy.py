@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, final
 
 import numpy as np
@@ -15,7 +15,6 @@ from torch.nn import functional
 from hgcn.config import Config
 from hgcn.data.features import degree_features
 from hgcn.data.graph import Graph
-from hgcn.data.neighbours import neighbours
 from hgcn.data.pairs import find, keys
 from hgcn.data.sent import sent
 from hgcn.data.splits.hierarchy import HierarchySplit, split_hierarchy
@@ -33,6 +32,7 @@ from hgcn.models.shallow import Free
 from hgcn.names import IS_A, MODELS
 from hgcn.nn.is_a import Anchors, DistanceScore
 from hgcn.nn.spaces import Hyperbolic
+from hgcn.training.hierarchy_batches import HierarchyBatch, HierarchyDraws
 from hgcn.training.is_a_baselines import popularity, text_votes
 from hgcn.training.metrics import Score, best_threshold, f1_from
 from hgcn.training.task import Input, Task
@@ -40,8 +40,6 @@ from hgcn.training.task import Input, Task
 if TYPE_CHECKING:
     import polars as pl
 
-POPULAR = 0.25
-"""Share of the candidates that are drawn by the number of their descendants."""
 LOOKED_AT = 1000
 """Nodes of the validation part that pick the best epoch, at most; scores are of all nodes."""
 WRONG = 10
@@ -50,23 +48,6 @@ TOLLS, LEANS = (0.0, 1.0, 4.0, 16.0), (0.0, 0.1, 0.2, 0.3, 0.4)
 """Numbers of the score by distance that are tried on validation."""
 BURN_IN = 10
 """Epochs at the start with a tenth of the learning rate, while directions are found."""
-
-
-@dataclass(frozen=True, eq=False)
-class HierarchyBatch:
-    """The nodes of one step, their ancestors, and the candidates that these are told from.
-
-    ``start`` and ``above`` are the ancestors of each node, ``out_start`` and ``out`` the positions
-    of candidates that are right for it.
-    """
-
-    seen: Input
-    nodes: np.ndarray
-    start: np.ndarray
-    above: np.ndarray
-    candidates: np.ndarray
-    out_start: np.ndarray
-    out: np.ndarray
 
 
 @final
@@ -159,15 +140,9 @@ class HierarchyTask(Task):
         self.parts, n = split, graph.num_nodes
         both = torch.cat((split.edges, split.edges.flip(0)), dim=1)
         self.seen = Input(features(graph, both), both).to(self.device, self.dtype)
-        rows = [
-            neighbours(part[0].numpy(), part[1].numpy(), n) for part in (split.train, split.known)
-        ]
-        self.train, self.known = ((row.start.astype(np.int64), row.node) for row in rows)
-        self.learners = np.unique(split.train[0].numpy())
-        below = np.bincount(split.train[1].numpy(), minlength=n)
+        self._draws = HierarchyDraws(split, n, int(config.negatives or 1))
         self._found: dict[Any, tuple[Tensor, Tensor]] = {}
         self._scored: dict[Any, tuple[Tensor, Tensor]] = {}
-        self._often = np.cumsum((below + 1e-9) ** 0.75)
 
     @property
     def is_a(self) -> nn.Module:
@@ -188,36 +163,12 @@ class HierarchyTask(Task):
         if epoch == 1 and isinstance(encoder := self.predictor.encoder, Free) and encoder.dim == 2:
             start = tree_layout(self.parts.edges, self.graph.num_nodes)
             encoder.embedding.data.copy_(start)
-        order = self.learners[torch.randperm(len(self.learners), generator=generator).numpy()]
+        learners = self._draws.learners
+        order = learners[torch.randperm(len(learners), generator=generator).numpy()]
         size = self.config.step_nodes or len(order)
         for low in range(0, len(order), size):
-            yield self._batch(order[low : low + size], generator)
-
-    def _batch(self, nodes: np.ndarray, generator: torch.Generator) -> HierarchyBatch:
-        candidates = self._candidates(generator)
-        place = np.full(self.graph.num_nodes, -1)
-        place[candidates] = np.arange(len(candidates))
-        start, above = _lists(*self.train, nodes)
-        known_start, known = _lists(*self.known, nodes)
-        row = np.repeat(np.arange(len(nodes)), np.diff(known_start))
-        row = np.concatenate((row, np.arange(len(nodes))))
-        out = place[np.concatenate((known, nodes))]
-        row, out = row[out >= 0], out[out >= 0]
-        order = np.argsort(row, kind="stable")
-        out_start = np.append(0, np.cumsum(np.bincount(row, minlength=len(nodes))))
-        return HierarchyBatch(
-            self._shown(nodes), nodes, start, above, candidates, out_start, out[order]
-        )
-
-    def _candidates(self, generator: torch.Generator) -> np.ndarray:
-        """Nodes to be told from ancestors, each once: some of them from those often above."""
-        n, count = self.graph.num_nodes, int(self.config.negatives or 1)
-        if count >= n:
-            return np.arange(n)
-        drawn = torch.rand(count, generator=generator, dtype=torch.float64).numpy()
-        evenly, often = np.split(drawn, [round((1 - POPULAR) * count)])
-        often = np.searchsorted(self._often, often * self._often[-1])
-        return np.unique(np.concatenate(((evenly * n).astype(np.int64), often)).clip(0, n - 1))
+            nodes = order[low : low + size]
+            yield self._draws.batch(self._shown(nodes), nodes, generator)
 
     def _shown(self, nodes: np.ndarray) -> Input:
         """The input without the edges from nodes to their parents."""
@@ -394,11 +345,3 @@ class HierarchyTask(Task):
     def predict(cls, trained: Trained, graph: Graph) -> pl.DataFrame:
         """The likeliest ancestor of each node."""
         return above_table(trained, graph, np.arange(graph.num_nodes), 1)
-
-
-def _lists(start: np.ndarray, node: np.ndarray, asked: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The lists of some nodes, one after the other, and where each begins."""
-    sizes = start[asked + 1] - start[asked]
-    begin = np.append(0, np.cumsum(sizes))
-    index = np.repeat(start[asked] - begin[:-1], sizes) + np.arange(begin[-1])
-    return begin, node[index].astype(np.int64)
