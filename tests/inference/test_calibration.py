@@ -152,8 +152,9 @@ def test_a_forged_calibration_is_refused(value: Any, run: Run, tmp_path: Path) -
 
 
 def test_the_figure_has_both_curves(run: Run) -> None:
-    (ax,) = reliability_figure(run).axes
-    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    figure = reliability_figure(run)
+    (ax,), (legend,) = figure.axes, figure.legends
+    labels = [text.get_text() for text in legend.get_texts()]
     noted = run.metrics["calibration"]["brier"]["test"]
     assert labels == [
         f"before, Brier score {noted['before']:.3f}",

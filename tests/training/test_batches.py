@@ -227,7 +227,7 @@ def test_the_number_of_workers_changes_nothing() -> None:
 
 def test_hidden_edges_of_an_epoch_are_in_no_batch_and_all_are_asked_once() -> None:
     task = task_of(web(), task="link", model="mlp", hidden_share=0.4, batch_size=7)
-    seen, positives, _ = task._drawn(torch.Generator().manual_seed(2))
+    seen, positives, *_ = task._drawn(torch.Generator().manual_seed(2))
     plan = task.plan(1, torch.Generator().manual_seed(2))
     asked = torch.cat([plan.make(k).positives for k in range(plan.count)], dim=1)
     assert asked.shape == positives.shape

@@ -6,13 +6,15 @@ from collections.abc import Callable
 from typing import Any, final
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from hgcn.models.optim import loss_of
 
 KEEP = 0.9
 """Share of the old mean of squares that is kept."""
+SPARSE = ("cpu",)
+"""Devices on which rows without a gradient are left out; others would be waited for."""
 
 
 @final
@@ -52,9 +54,12 @@ class RowDescent(Optimizer):
                 if group["weight_decay"]:
                     gradient = gradient + group["weight_decay"] * parameter
                 size = gradient.square().mean(1)  # of the tiniest gradients it is zero
-                rows = size.nonzero()[:, 0]
+                rows: Tensor | slice = slice(None)
+                if parameter.device.type in SPARSE:
+                    rows = size.nonzero()[:, 0]
                 old, own = state["square"][rows], size[rows]
                 mean = torch.where(old > 0, torch.lerp(own, old, KEEP), own)
-                state["square"][rows] = mean
-                parameter[rows] -= group["lr"] * gradient[rows] / mean.sqrt().unsqueeze(1)
+                state["square"][rows] = torch.where(own > 0, mean, old)
+                step = torch.where(own > 0, group["lr"] / mean.sqrt(), 0.0)
+                parameter[rows] -= step.unsqueeze(1) * gradient[rows]
         return loss
