@@ -263,6 +263,12 @@ def test_a_config_file_repeats_its_run_exactly(tmp_path):
     assert {key: again.metrics[key] for key in keep} == keep
 
 
+def test_a_preset_does_not_smooth_where_the_protocol_is_legacy():
+    asked = {"task": "node", "model": "euc"}
+    assert preset("airport", asked)[1]["smooth"] > 0
+    assert "smooth" not in preset("airport", {**asked, "protocol": "legacy"})[1]
+
+
 def test_the_structural_term_has_presets_of_its_own(monkeypatch, tmp_path):
     (tmp_path / "cora-link.toml").write_text(
         "[hgcn]\nlr = 0.5\n[hgcn-structure]\nlr = 0.25\n[gcn]\nlr = 0.125\n"
