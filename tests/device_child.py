@@ -23,6 +23,7 @@ from triton.runtime.interpreter import GridExecutor
 import hgcn
 from hgcn.config import Config
 from hgcn.kernels import backends, csr, triton_gpu
+from hgcn.models.row_descent import RowDescent
 from hgcn.training import loop
 from hgcn.training.problem import Problem, choose
 from small_graphs import tree
@@ -105,6 +106,24 @@ def noticed() -> None:
         raise AssertionError("Expected an error of two devices.")
 
 
+def rows_descend() -> None:
+    """A step that a GPU makes for all rows is that of the rows with a gradient."""
+    start, first, second = torch.randn(3, 5, 2)
+    first[1:3], second[2:4] = 0, 0
+    first[4], second[4] = 1e-30, 1e-30  # whose squares are zero in float32
+    moved = []
+    for device in ("cpu", DEVICE):
+        point = torch.nn.Parameter(start.to(device, copy=True))
+        descent = RowDescent(point, lr=0.1)
+        for gradient in (first, second):
+            point.grad = gradient.to(device)
+            descent.step()
+        moved.append((point.detach().cpu(), descent.state[point]["square"].cpu()))
+    for here, there in zip(*moved, strict=True):
+        assert torch.equal(here, there)
+    waits.clear()
+
+
 def applied(graph: hgcn.Graph, task: str) -> None:
     """Train, and use the network in every way; then the main ones after it was moved."""
     run = hgcn.fit(graph, task=task, device=str(DEVICE), **FAST)
@@ -155,6 +174,7 @@ if __name__ == "__main__":
     with backends.using("torch"):
         for name, given in STEPS.items():
             tried(name, functools.partial(step, *given))
+        tried("rows descend", rows_descend)
         for task in ("link", "node"):
             tried(f"{task} applied", functools.partial(applied, TREE, task))
         tried("estimators", estimators)

@@ -35,6 +35,7 @@ def test_networks_are_trained_and_applied_where_they_are():
         "node",
         "node in batches",
         "hierarchy",
+        "rows descend",
         "link applied",
         "node applied",
         "estimators",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, final
 
@@ -52,9 +53,11 @@ class RowDescent(Optimizer):
                 if group["weight_decay"]:
                     gradient = gradient + group["weight_decay"] * parameter
                 size = gradient.square().mean(1)  # of the tiniest gradients it is zero
-                rows = size.nonzero()[:, 0]
+                # A GPU would be waited for to tell which rows these are, and has time for all.
+                rows = size.nonzero()[:, 0] if size.is_cpu else slice(None)
                 old, own = state["square"][rows], size[rows]
                 mean = torch.where(old > 0, torch.lerp(own, old, KEEP), own)
-                state["square"][rows] = mean
-                parameter[rows] -= group["lr"] * gradient[rows] / mean.sqrt().unsqueeze(1)
+                state["square"][rows] = torch.where(own == 0, old, mean)
+                root = torch.where(own == 0, math.inf, mean.sqrt())
+                parameter[rows] -= group["lr"] * gradient[rows] / root.unsqueeze(1)
         return loss
