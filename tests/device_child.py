@@ -22,6 +22,7 @@ from triton.runtime.interpreter import GridExecutor
 
 import hgcn
 from hgcn.config import Config
+from hgcn.data.sent import SENT_LATER
 from hgcn.kernels import backends, csr, triton_gpu
 from hgcn.models.row_descent import RowDescent
 from hgcn.training import loop
@@ -34,6 +35,8 @@ launch = GridExecutor.__call__
 GridExecutor.__call__ = lambda self, *args, **kwargs: launch(self, *unwrapped(args), **kwargs)
 backends.BACKENDS["triton"] = backends.Backend(triton_gpu, (DEVICE.type,))
 csr.TOLD_LATER.add(DEVICE.type)
+SENT_LATER.add(DEVICE.type)
+torch.Tensor.pin_memory = lambda x: x  # there is no driver to pin it
 
 TREE = tree(24)
 PARENTS = TREE.replace(
