@@ -66,6 +66,7 @@ STEPS = {
         },
     ),
     "node in batches": (TREE, {"task": "node", "class_weights": True, **MINI}),
+    "node centroid": (TREE, {"task": "node", "aggregation": "centroid", "heads": 2}),
     "hierarchy": (PARENTS, {"task": "hierarchy", "model": "free"}),
 }
 

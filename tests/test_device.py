@@ -34,6 +34,7 @@ def test_networks_are_trained_and_applied_where_they_are():
         "link in batches",
         "node",
         "node in batches",
+        "node centroid",
         "hierarchy",
         "rows descend",
         "link applied",
