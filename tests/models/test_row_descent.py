@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 
+import pytest
 import torch
 from torch import nn
 
+from hgcn.models import row_descent
 from hgcn.models.row_descent import KEEP, RowDescent
 
 
@@ -76,3 +78,12 @@ def test_goes_on_from_a_saved_state() -> None:
         parameter.grad = gradient.clone()
         descent.step()
     assert torch.equal(parameter.detach(), stepped(point, gradients))
+
+
+def test_a_device_computes_with_all_rows_and_gets_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    point, gradients = torch.randn(5, 3), list(torch.randn(3, 5, 3))
+    for k, gradient in enumerate(gradients):
+        gradient[k] = 0.0
+    some = stepped(point, gradients)
+    monkeypatch.setattr(row_descent, "SPARSE", ())
+    torch.testing.assert_close(stepped(point, gradients), some, rtol=0, atol=0)

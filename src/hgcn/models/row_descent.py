@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any, final
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from hgcn.models.optim import loss_of
 
 KEEP = 0.9
 """Share of the old mean of squares that is kept."""
+SPARSE = ("cpu",)
+"""Devices on which rows without a gradient are left out; others would be waited for."""
 
 
 @final
@@ -53,11 +54,12 @@ class RowDescent(Optimizer):
                 if group["weight_decay"]:
                     gradient = gradient + group["weight_decay"] * parameter
                 size = gradient.square().mean(1)  # of the tiniest gradients it is zero
-                # A GPU would be waited for to tell which rows these are, and has time for all.
-                rows = size.nonzero()[:, 0] if size.is_cpu else slice(None)
+                rows: Tensor | slice = slice(None)
+                if parameter.device.type in SPARSE:
+                    rows = size.nonzero()[:, 0]
                 old, own = state["square"][rows], size[rows]
                 mean = torch.where(old > 0, torch.lerp(own, old, KEEP), own)
-                state["square"][rows] = torch.where(own == 0, old, mean)
-                root = torch.where(own == 0, math.inf, mean.sqrt())
-                parameter[rows] -= group["lr"] * gradient[rows] / root.unsqueeze(1)
+                state["square"][rows] = torch.where(own > 0, mean, old)
+                step = torch.where(own > 0, group["lr"] / mean.sqrt(), 0.0)
+                parameter[rows] -= step.unsqueeze(1) * gradient[rows]
         return loss
