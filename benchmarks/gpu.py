@@ -122,6 +122,11 @@ def seconds(call: Callable[[], Tensor], by: list[Tensor], backend: str) -> float
     return best
 
 
+def shown(time: float | None) -> str:
+    """A time in milliseconds for the table."""
+    return "no memory" if time is None else f"{1e3 * time:.2f}"
+
+
 def bandwidth(card: object) -> float | None:
     """Bytes a second that the card says it can move: two for each clock and each wire's bit."""
     clock, wires = (getattr(card, f"memory_{name}", 0) for name in ("clock_rate", "bus_width"))
@@ -144,11 +149,12 @@ def measure(n: int, degree: int, dimensions: list[int]) -> None:
             fused, plain = seconds(call, by, "triton"), seconds(call, by, "torch")
             rate = count * (forward + backward) / fused if fused else 0.0
             share = f"{rate / known:.0%}" if known else ""
-            times = [f"{1e3 * t:.2f}" if t else "no memory" for t in (fused, plain)]
-            print(f"| `{name}` | {d} | {times[0]} | {rate / 1e9:.0f} | {share} | {times[1]} |")
+            print(
+                f"| `{name}` | {d} | {shown(fused)} | {rate / 1e9:.0f} | {share} | {shown(plain)} |"
+            )
     # Plain torch would need a row of all nodes for each pair.
     counted = seconds(pair_counts(n, degree), [], "triton")
-    print(f"| `pair_counts` of {n:,} pairs | | {1e3 * (counted or 0):.2f} | | | |")
+    print(f"| `pair_counts` of {n:,} pairs | | {shown(counted)} | | | |")
 
 
 if __name__ == "__main__":

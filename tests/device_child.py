@@ -22,7 +22,9 @@ from triton.runtime.interpreter import GridExecutor
 
 import hgcn
 from hgcn.config import Config
+from hgcn.data.sent import SENT_LATER
 from hgcn.kernels import backends, csr, triton_gpu
+from hgcn.models.row_descent import RowDescent
 from hgcn.training import loop
 from hgcn.training.problem import Problem, choose
 from small_graphs import tree
@@ -33,6 +35,8 @@ launch = GridExecutor.__call__
 GridExecutor.__call__ = lambda self, *args, **kwargs: launch(self, *unwrapped(args), **kwargs)
 backends.BACKENDS["triton"] = backends.Backend(triton_gpu, (DEVICE.type,))
 csr.TOLD_LATER.add(DEVICE.type)
+SENT_LATER.add(DEVICE.type)
+torch.Tensor.pin_memory = lambda x: x  # there is no driver to pin it
 
 TREE = tree(24)
 PARENTS = TREE.replace(
@@ -62,6 +66,7 @@ STEPS = {
         },
     ),
     "node in batches": (TREE, {"task": "node", "class_weights": True, **MINI}),
+    "node centroid": (TREE, {"task": "node", "aggregation": "centroid", "heads": 2}),
     "hierarchy": (PARENTS, {"task": "hierarchy", "model": "free"}),
 }
 
@@ -103,6 +108,24 @@ def noticed() -> None:
         except (RuntimeError, TypeError):
             continue
         raise AssertionError("Expected an error of two devices.")
+
+
+def rows_descend() -> None:
+    """A step that a GPU makes for all rows is that of the rows with a gradient."""
+    start, first, second = torch.randn(3, 5, 2)
+    first[1:3], second[2:4] = 0, 0
+    first[4], second[4] = 1e-30, 1e-30  # whose squares are zero in float32
+    moved = []
+    for device in ("cpu", DEVICE):
+        point = torch.nn.Parameter(start.to(device, copy=True))
+        descent = RowDescent(point, lr=0.1)
+        for gradient in (first, second):
+            point.grad = gradient.to(device)
+            descent.step()
+        moved.append((point.detach().cpu(), descent.state[point]["square"].cpu()))
+    for here, there in zip(*moved, strict=True):
+        assert torch.equal(here, there)
+    waits.clear()
 
 
 def applied(graph: hgcn.Graph, task: str) -> None:
@@ -155,6 +178,7 @@ if __name__ == "__main__":
     with backends.using("torch"):
         for name, given in STEPS.items():
             tried(name, functools.partial(step, *given))
+        tried("rows descend", rows_descend)
         for task in ("link", "node"):
             tried(f"{task} applied", functools.partial(applied, TREE, task))
         tried("estimators", estimators)

@@ -14,6 +14,8 @@ import torch
 from test_backends import compare
 from test_counts_of_pairs import all_pairs, shown
 from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
 
 pytest.importorskip("triton", reason="needs Triton, of the extra gpu")
 
@@ -111,6 +113,69 @@ def test_float32_far_from_the_origin():
             assert x.isfinite().all()
 
 
+def test_float64_at_radius_40_is_that_of_the_cpu():
+    """There torch's formulas have no digits left; those of the CPU are held to 50 of them."""
+    g, c = hubs(), torch.tensor(1.0).double()
+    v = 40 * torch.nn.functional.normalize(torch.randn(4, 3).double(), dim=1)
+    v[3] = 0
+    w = torch.rand(17).double() / 17
+    calls = {
+        "local_sum": (lambda v, w, c: kernels.local_sum(v, v, w, c, g), [v, w, c]),
+        "squared_distance": (kernels.squared_distance, [v, v.roll(1, 0), c]),
+        "inwards": (kernels.translate, [v, -v.roll(1, 0), c]),
+    }
+    for name, (call, inputs) in calls.items():
+        results = []
+        for backend in ("triton", "numba"):
+            leaves = [x.clone().requires_grad_() for x in inputs]
+            with backends.using(backend):
+                out = call(*leaves)
+            probe = torch.arange(1.0, 1 + out.numel()).view_as(out)
+            results.append((out, *torch.autograd.grad((out * probe).sum(), leaves)))
+        for ours, theirs in zip(*results, strict=True):
+            size = float(theirs.detach().abs().max())
+            torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-9 * size, msg=name)
+
+
+class Largest(TorchDispatchMode):
+    """Notes the size of the largest tensor of real numbers that there is within it."""
+
+    size = 0
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        out = function(*args, **(kwargs or {}))
+        made = [x for x in tree_leaves(out) if isinstance(x, Tensor) and x.is_floating_point()]
+        self.size = max([self.size, *(x.numel() for x in made)])
+        return out
+
+
+@pytest.mark.parametrize("name", ["local_sum", "weighted_sum", "attention"])
+def test_no_edge_has_a_vector_in_memory(name):
+    """Ten million edges of 64 dimensions would be 2.6 GB for each; plain torch has many."""
+    edges, d = 300, 24
+    g = kernels.neighbourhoods(
+        torch.arange(edges).remainder(4).expand(2, -1),
+        num_sources=4,
+        num_targets=4,
+        add_self_loops=False,
+    )
+    bias, vector = torch.randn(d), torch.randn(1, d)
+    call = {
+        "local_sum": lambda v, w: kernels.local_sum(v, v, w, torch.tensor(0.7), g),
+        "weighted_sum": lambda v, w: kernels.weighted_sum(v, w, g),
+        "attention": lambda v, w: kernels.attention(v, v, bias, vector, w, g, negative_slope=0.2),
+    }[name]
+    largest = {}
+    for backend in ("triton", "torch"):
+        leaves = [x.requires_grad_() for x in (torch.randn(4, d), torch.rand(edges))]
+        with backends.using(backend), Largest() as seen:
+            out = call(*leaves)
+            torch.autograd.grad(out.square().sum(), leaves)
+        largest[backend] = seen.size
+    assert largest["triton"] <= 3 * edges  # numbers of an edge that its source needs
+    assert largest["torch"] >= edges * d
+
+
 @triton.jit
 def _functions(x, out, N: tl.constexpr):
     at = tl.arange(0, N)
@@ -139,7 +204,7 @@ def test_functions_of_one_number_have_the_digits_of_their_type(dtype):
 
 
 @pytest.mark.usefixtures("_on_triton")
-@pytest.mark.parametrize("d", [17, 255])
+@pytest.mark.parametrize("d", [16, 17, 256])
 def test_any_dimension_up_to_256(d):
     """Points go in parts of 16 columns in float32, 8 or 4 in float64; edges in whole vectors."""
     g = kernels.neighbourhoods(

@@ -5,6 +5,9 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+SENT_LATER = {"cuda"}
+"""Types of devices to which a copy of pinned memory need not be waited for."""
+
 
 def sent(x: Tensor, device: torch.device) -> Tensor:
     """A tensor on a device, which the processor does not wait for.
@@ -12,6 +15,6 @@ def sent(x: Tensor, device: torch.device) -> Tensor:
     A plain copy to a GPU begins when all is done that the GPU was asked for before, and ends before
     the next line runs.
     """
-    if not x.is_cpu or device.type in ("cpu", "mps"):
-        return x.to(device)
-    return (x.pin_memory() if device.type == "cuda" else x).to(device, non_blocking=True)
+    if x.is_cpu and device.type in SENT_LATER:
+        return x.pin_memory().to(device, non_blocking=True)
+    return x.to(device)

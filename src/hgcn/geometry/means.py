@@ -74,10 +74,10 @@ def centroid_from(
 ) -> Tensor:
     """Lorentz centroid, given local logarithms and weighted sums; ``at`` is the first viewpoint."""
     with torch.no_grad():
-        for _ in range(steps - 1):
+        for left in reversed(range(steps - 1)):
             step = _centroid_step(at, logs, total, root)
             at = translate(at, step, c=root.square())
-            if _within(step, root, 1.0):
+            if left and _within(step, root, 1.0):  # a GPU is waited for only to spare it a step
                 break
     return translate(at, _centroid_step(at, logs, total, root), c=root.square())
 
