@@ -41,7 +41,9 @@ def test_nothing_that_a_program_left_is_kept() -> None:
     if shutil.which("git") is None or not (ROOT / ".git").exists():
         pytest.skip("not a clone")
     command = ["git", "ls-files", "--cached", "--ignored", "--exclude-standard"]
-    assert subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout == ""
+    assert (
+        subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout == ""
+    )
 
 
 def test_pages_of_the_project_name_one_another() -> None:
