@@ -149,3 +149,4 @@ def test_every_page_is_on_the_site() -> None:
     assert sorted(set(listed)) == sorted(listed)
     made = {"reference/api", "reference/commands"}
     assert set(listed) - made == {path.stem for path in docs.glob("*.md")} - {"index"}
+    assert not set(listed) & {"search", "genindex"}, "Sphinx writes pages of these names itself"

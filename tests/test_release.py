@@ -2,6 +2,8 @@
 
 import importlib.util
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -32,6 +34,16 @@ def test_the_workflow_runs_what_everybody_runs() -> None:
     targets = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     for asked in re.findall(r"run: make (.+)", text):
         assert set(asked.split()) <= set(targets)
+
+
+def test_nothing_that_a_program_left_is_kept() -> None:
+    """It would be in every clone, and in the source archive."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("not a clone")
+    command = ["git", "ls-files", "--cached", "--ignored", "--exclude-standard"]
+    assert (
+        subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout == ""
+    )
 
 
 def test_pages_of_the_project_name_one_another() -> None:

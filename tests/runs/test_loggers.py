@@ -1,5 +1,8 @@
-"""Loggers tell other programs of each epoch; real files of TensorBoard and MLflow are read back."""
+"""Loggers tell other programs of each epoch; what they really store is read back."""
 
+import json
+import struct
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,6 +62,63 @@ def test_files_of_mlflow(tree: hgcn.Graph, tmp_path: Path, monkeypatch: pytest.M
     scores = run.metrics["test"]
     assert stored.data.metrics["test/roc_auc"] == pytest.approx(scores["roc_auc"])
     assert stored.data.metrics["test/hits_at_10"] == pytest.approx(scores["hits@10"])
+
+
+def records(path: Path) -> Iterator[bytes]:
+    """The records of a file in the form of LevelDB's log, after a head of its own of 7 bytes."""
+    data, at, record = path.read_bytes(), 7, b""
+    while at + 7 <= len(data):
+        room = 32_768 - at % 32_768
+        if room < 7:
+            at += room
+            continue
+        _, size, kind = struct.unpack_from("<IHB", data, at)
+        record += data[at + 7 : at + 7 + size]
+        at += 7 + size
+        if kind in (1, 4):  # whole, or its last piece
+            yield record
+            record = b""
+
+
+# What wandb stands on warns of its own parts.
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_files_of_wandb(tree: hgcn.Graph, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a network, wandb keeps a run in a file, which `wandb sync` hands on later."""
+    pytest.importorskip("wandb", reason="pip install 'hgcn[wandb]'")
+    from wandb.proto.wandb_internal_pb2 import Record
+
+    monkeypatch.chdir(tmp_path)
+    for name, value in (("MODE", "offline"), ("SILENT", "true"), ("DIR", str(tmp_path))):
+        monkeypatch.setenv(f"WANDB_{name}", value)
+    run = hgcn.fit(tree, log="wandb", **SETTINGS)
+    (path,) = tmp_path.glob("wandb/offline-run-*/*.wandb")
+    stored = [Record.FromString(record) for record in records(path)]
+    settings = {
+        item.key: json.loads(item.value_json)
+        for record in stored
+        for item in record.run.config.update
+    }
+    assert settings["dim"] == 2
+    assert {record.run.project for record in stored} == {"", "hgcn"}
+    rows = [
+        {
+            (item.nested_key or [item.key])[0]: json.loads(item.value_json)
+            for item in row.history.item
+        }
+        for row in stored
+        if row.HasField("history")
+    ]
+    assert [row["_step"] for row in rows] == [1, 2, 3]
+    for name, values in curves(run).items():
+        assert [row[name] for row in rows] == pytest.approx(values)
+    summary = {
+        (item.nested_key or [item.key])[0]: item.value_json
+        for record in stored
+        for item in record.summary.update
+    }
+    assert float(summary["test/hits@10"]) == pytest.approx(run.metrics["test"]["hits@10"])
+    (end,) = (record.exit.exit_code for record in stored if record.HasField("exit"))
+    assert end == 0
 
 
 class Kept(Logger):

@@ -125,8 +125,8 @@ def test_a_changed_file_is_refused(name, how, copy):
     [
         ("", "to be JSON"),
         ("[]", "of format 1"),
-        ("{}", "of format 1"),
-        ('{"format": 2}', "of format 1"),
+        ("{}", "of format 1, got None. Is it a run of hgcn"),
+        ('{"format": 2}', "of format 1, got 2. A newer hgcn made the run"),
         ('{"format": 1}', "changed or truncated"),
         ('{"format": 1, "files": []}', "changed or truncated"),
         ('{"format": 1, "files": {"config.toml": 3}}', "changed or truncated"),

@@ -135,10 +135,12 @@ def load_run(path: str | Path) -> Run:
     if not (path / ENVIRONMENT).is_file():
         raise RunError(f"Expected a finished run in {path}, got {_instead(path)}")
     environment = files.read_json(path / ENVIRONMENT)
-    if not isinstance(environment, dict) or environment.get("format") != FORMAT:
+    found = environment.get("format") if isinstance(environment, dict) else None
+    if found != FORMAT:
+        newer = isinstance(found, int) and found > FORMAT
         raise RunError(
-            f"Expected {path / ENVIRONMENT} to be of format {FORMAT}, got something else. Was the "
-            "run made by another version of hgcn?"
+            f"Expected {path / ENVIRONMENT} to be of format {FORMAT}, got {found!r:.40}. "
+            + ("A newer hgcn made the run: install that." if newer else "Is it a run of hgcn?")
         )
     seals = environment.get("files")
     chosen = isinstance(seals, dict) and AUTO in seals

@@ -82,7 +82,7 @@ def search(
         processes: number of trials to run at a time, with one thread each.
         storage: a file (a journal that many processes may write), or the address of an SQL
             database, such as ``postgresql://...``; by default nothing is kept.
-        space: the search space: a dictionary or a TOML file; docs/search.md shows the form.
+        space: the search space: a dictionary or a TOML file; docs/good_settings.md shows the form.
         name: name of the study in the storage; by default made of data, task and model.
         on_trial: called after each trial.
         settings: fixed settings, any field of :class:`~hgcn.config.Config`: ``task``, ``model``,
