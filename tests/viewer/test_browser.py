@@ -629,8 +629,9 @@ def test_20_000_nodes_move_smoothly(show):
         page.drag(path)
         return (processor(page) - busy) / (page.eval("hgcn.count()") - frames)
 
+    # Computers differ: a usual one takes a third of these times.
     drag()  # finds out how many edges this computer can draw while it moves
-    assert drag() < 0.05
+    assert drag() < 0.1
     page.settle()
     page.wait("hgcn.state().edges > 30000")  # at rest there is time for more
 
@@ -642,7 +643,7 @@ def test_20_000_nodes_move_smoothly(show):
 
     page.resize(1280, 800, ratio=2)
     page.settle()
-    assert min(still() for _ in range(4)) < 0.15
+    assert min(still() for _ in range(4)) < 0.3
     assert state(page)["edges"] > 10_000
 
 

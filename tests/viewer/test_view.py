@@ -217,7 +217,7 @@ def test_view_draws_points_with_the_edges_of_their_graph(folder: Path, tmp_path:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(of_points, "MOST_NODES_DRAWN", 20)
         few = points_scene(read_points(tmp_path / "own.csv", c=0), load(folder / "tree.csv"))
-    assert (few.num_nodes, few.note) == (20, "A sample of 31 nodes")
+    assert (few.num_nodes, few.note) == (20, "A sample of 20 of 31 nodes")
     words = ["view", str(tmp_path / "own.csv"), "--graph", str(folder / "tree.csv"), "--no-open"]
     assert main([*words, "--compare", str(tmp_path / "own.csv")]) == 0
     check_page(tmp_path / "own-tree-own-csv.html", "own.csv and own.csv")

@@ -42,7 +42,7 @@ def network_scene(
     Args:
         trained: the network.
         graph: the graph to draw.
-        missing: number of missing links to show; only for networks without classes.
+        missing: number of missing links to show; only for networks trained on links.
         scores: test scores, to be shown beside the picture.
         own: whether this is the graph that the network was trained on.
         label_column: the column of the data that names nodes.
@@ -62,11 +62,11 @@ def network_scene(
     if drawn is None:
         say("reading the attention")
         shares = [None, *_edge_shares(trained, graph, layers)]
-        if missing and not classifies:
+        if missing and task_of(trained.config).structured:
             say("looking for probable links")
             links = top_links(trained, missing, graph)
     else:
-        note = sample_note(graph)
+        note = sample_note(graph, drawn)
         shown, layers = sampled(shown, drawn), [select_rows(layer, drawn) for layer in layers]
         chances = None if chances is None else chances[drawn]
     scene = scene_from_embeddings(

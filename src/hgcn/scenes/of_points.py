@@ -41,7 +41,7 @@ def points_scene(
     z, note, count = points.z[torch.from_numpy(rows)], "", len(rows)
     if count > MOST_NODES_DRAWN:
         drawn = sample_of_nodes(graph, MOST_NODES_DRAWN)
-        note = sample_note(graph)
+        note = sample_note(graph, drawn)
         z, graph = z[drawn], sampled(graph, drawn)
     scene = scene_from_embeddings(
         graph, [z], [points.space], name=name or points.name, label_column=label_column, say=say

@@ -35,6 +35,6 @@ def sampled(graph: Graph, nodes: Tensor) -> Graph:
     return part.replace(columns=kept | dict(part.columns))
 
 
-def sample_note(graph: Graph) -> str:
-    """What a reader has to know of a picture of a sample."""
-    return f"A sample of {graph.num_nodes:,} nodes"
+def sample_note(graph: Graph, nodes: Tensor) -> str:
+    """What a reader has to know of a picture of some nodes."""
+    return f"A sample of {len(nodes):,} of {graph.num_nodes:,} nodes"

@@ -27,7 +27,9 @@ from hgcn.inference.ranks_above import ranks_above
 from hgcn.inference.trained import Trained
 from hgcn.kernels.numba_cpu.ranking import RankingLoss
 from hgcn.models.base import Encoder
+from hgcn.models.optim import CombinedOptimizer
 from hgcn.models.predictor import Predictor
+from hgcn.models.row_descent import RowDescent
 from hgcn.models.shallow import Free
 from hgcn.names import IS_A, MODELS
 from hgcn.nn.is_a import Anchors, DistanceScore
@@ -44,8 +46,10 @@ LOOKED_AT = 1000
 """Nodes of the validation part that pick the best epoch, at most; scores are of all nodes."""
 WRONG = 10
 """Wrong pairs for each right one in F1: half with another upper node, half with another lower."""
-TOLLS, LEANS = (0.0, 1.0, 4.0, 16.0), (0.0, 0.1, 0.2, 0.3, 0.4)
+TOLLS, LEANS = (0.0, 1.0, 4.0, 16.0), (0.0, 0.1, 0.2, 0.4, 0.7, 1.0)
 """Numbers of the score by distance that are tried on validation."""
+FREE_LR = 0.3
+"""Learning rate of free points."""
 BURN_IN = 10
 """Epochs at the start with a tenth of the learning rate, while directions are found."""
 
@@ -87,7 +91,7 @@ class HierarchyTask(Task):
         """Free points take larger steps than the weights of an encoder, and many of them."""
         free = not MODELS[config.model].inductive
         return {
-            "lr": 0.3 if free else 0.01,
+            "lr": FREE_LR if free else 0.01,
             "negatives": 200.0 if free else 1000.0,
             "hold_out": "pairs" if free else "edges",
             "step_nodes": max(64, min(256 if free else 8192, graph.num_nodes // 20)),
@@ -149,6 +153,14 @@ class HierarchyTask(Task):
         """The score of a lower and an upper point."""
         return self.predictor.heads["is_a"]
 
+    def make_optimizer(self, lr: float, weight_decay: float) -> torch.optim.Optimizer:
+        """Anchors are descended as free points are, beside an encoder with its own optimiser."""
+        if "anchors" not in self.predictor.heads:
+            return super().make_optimizer(lr, weight_decay)
+        own = self.predictor.encoder.make_optimizer(lr, weight_decay, also=[self.is_a])
+        (points,) = self.predictor.heads["anchors"].parameters()
+        return CombinedOptimizer(own, RowDescent(points, lr=FREE_LR))
+
     def lr_factor(self, epoch: int) -> float:
         """Of free points a tenth at the start, then all of it, falling to nothing."""
         if self.predictor.encoder.inductive:
@@ -187,9 +199,15 @@ class HierarchyTask(Task):
     def loss(self, batch: HierarchyBatch) -> Tensor:
         """The mean over pairs of a node and an ancestor."""
         z = self.predictor.encode(*batch.seen.arguments)
-        first = 0  # row of the first upper point
-        if "anchors" in self.predictor.heads:
-            first, z = len(z), torch.cat((z, self.predictor.heads["anchors"]().to(z)))
+        if "anchors" not in self.predictor.heads:
+            return self._ranking(z, batch, 0)
+        anchors = self.predictor.heads["anchors"]().to(z)
+        both = torch.cat((z, anchors))
+        # Anchors find their places among themselves, and the encoder finds the place of a node.
+        return self._ranking(both, batch, len(z)) + self._ranking(anchors, batch, 0)
+
+    def _ranking(self, z: Tensor, batch: HierarchyBatch, first: int) -> Tensor:
+        """The loss of points, of which those of upper nodes begin at row ``first``."""
         space = self.predictor.encoder.space
         weight = np.full(len(batch.nodes), 1.0 / len(batch.above))
         fused = isinstance(self.is_a, DistanceScore) and z.device.type == "cpu"

@@ -171,8 +171,7 @@ def _train(
     config, predictor = task.config, task.predictor
     if config.lr is None or config.patience is None:
         raise ConfigError("Expected a learning rate (`lr`) and `patience` to train with, got None.")
-    others = [module for name, module in predictor.named_children() if name != "encoder"]
-    optimizer = predictor.encoder.make_optimizer(config.lr, config.weight_decay or 0.0, also=others)
+    optimizer = task.make_optimizer(config.lr, config.weight_decay or 0.0)
     rates = [group["lr"] for group in optimizer.param_groups]
     generator = torch.Generator().manual_seed(config.seed)
     state = State(predictor, optimizer, generator, Average(predictor, config.ema))

@@ -194,6 +194,11 @@ class Task(ABC):
         Randomness other than dropout comes from the generator.
         """
 
+    def make_optimizer(self, lr: float, weight_decay: float) -> torch.optim.Optimizer:
+        """What trains the network: the optimiser of its encoder, by default for all of it."""
+        others = [part for name, part in self.predictor.named_children() if name != "encoder"]
+        return self.predictor.encoder.make_optimizer(lr, weight_decay, also=others)
+
     def lr_factor(self, epoch: int) -> float:
         """What the learning rate is multiplied by in an epoch; by default 1."""
         return 1.0

@@ -57,7 +57,8 @@ function nodeFacts(view, node) {
     if (text.replaceAll(",", "") === scene.ids[node]) continue; // the id once more
     fact(column.name, text, column.name === "right or wrong" && text === "wrong");
   }
-  for (const { name, texts } of scene.texts) if (texts[node]) fact(name, texts[node]);
+  const known = new Set(["", scene.ids[node], scene.labels[node]]);
+  for (const { name, texts } of scene.texts) if (!known.has(texts[node])) fact(name, texts[node]);
   if (!scene.columns.has("degree")) fact("degree", String(scene.degree[node]));
   fact("radius", formatNumber(modelRadius(layer, space, node)));
   if (layer.measured) {
