@@ -24,7 +24,7 @@ SCRIPT = """if True:
     from small_graphs import tree
 
     def trained():
-        dense = tree(3000, features=12)
+        dense = tree(2200, features=12)
         sparse = dense.replace(x=as_features(csr_matrix(dense.x.clamp_min(0.0).numpy())))
         found = {}
         for model in MODELS:

@@ -95,7 +95,7 @@ class HierarchyTask(Task):
             "negatives": 200.0 if free else 1000.0,
             "hold_out": "pairs" if free else "edges",
             "step_nodes": max(64, min(256 if free else 8192, graph.num_nodes // 20)),
-            "feature_dropout": 0.5 if graph.x is not None and not free else 0.0,
+            "feature_dropout": 0.8 if graph.x is not None and not free else 0.0,
         }
 
     @classmethod
