@@ -135,14 +135,24 @@ def test_a_drag_outside_the_rim_turns_the_disk(tree):
 
 def test_wheel_flies_to_the_pointer_and_back_home(tree):
     disk = state(tree)["disk"]
-    x, y = disk["x"] + 0.6 * disk["radius"], disk["y"]
-    for _ in range(3):
-        tree.wheel(x, y, -240)
-        tree.settle()
-    away = tree.eval("hgcn.centre()")
-    assert away[0] > 1
-    assert abs(away[1]) < 0.01  # the pointer is on a whole pixel, the disk need not be
-    for _ in range(8):
+    start = positions(tree)
+    x, y = screen(tree, 3)
+    tree.wheel(x, y, -60)
+    tree.settle()
+    # A quarter of a notch is a quarter of the curvature radius, along the line to the node.
+    way = torch.tensor(tree.eval("hgcn.centre()")).double()
+    torch.testing.assert_close(
+        way, start[3] / start[3].norm() * 0.25 / 1.2**0.5, rtol=0.02, atol=0.01
+    )
+    # Wherever the pointer is, the wheel does not fly past the last node.
+    for turn in range(5):
+        x = disk["x"] + 0.6 * disk["radius"] * math.cos(turn)
+        y = disk["y"] + 0.6 * disk["radius"] * math.sin(turn)
+        for _ in range(9):
+            tree.wheel(x, y, -240)
+            tree.settle()
+        assert float(positions(tree).norm(dim=1).min()) < 0.5
+    for _ in range(20):
         tree.wheel(x, y, 240)
         tree.settle()
     assert math.hypot(*tree.eval("hgcn.centre()")) < 0.02

@@ -18,6 +18,7 @@ class View extends Picture {
     this.middle = this.renderer.canvas;
     this.underContext = this.under.getContext("2d", { alpha: false });
     this.labels = new Labels();
+    this.crowd = new Crowd(scene.size);
     this.shown = new Float64Array(3 * scene.size);
     this.target = new Float64Array(3 * scene.size);
     this.before = null; // positions that a change of layer starts from
@@ -243,14 +244,18 @@ class View extends Picture {
 
   glideBy(glide, step) {
     const { space } = this;
-    const [x, y] = this.toDisk(glide.x, glide.y);
     if (!space.curved) {
-      this.magnify(Math.exp(step * 0.8), x, y);
+      this.magnify(Math.exp(step * 0.8), ...this.toDisk(glide.x, glide.y));
     } else if (step > 0) {
-      // A small cloud is magnified on the way; steps are those of the screen, so shorter then.
+      // To the node nearest to the pointer, and no farther: past the last one there is nothing to see.
+      const node = this.nodeAt(glide.x, glide.y, Infinity);
+      if (node < 0) return;
+      const [x, y, gap] = space.seen(space.points.subarray(2 * node, 2 * node + 2));
       const r = hypot(x, y);
+      // A small cloud is magnified on the way; steps are those of the screen, so shorter then.
+      const far = (step / this.zoom) * Math.min(1, (r * this.zoom) / 0.15);
       this.attempt(() => {
-        space.approach(x, y, (step / this.zoom) * Math.min(1, (r * this.zoom) / 0.15));
+        space.approach(x, y, Math.min(far, radiusOf(x, y, gap)));
         if (this.zoom < this.nearZoom) this.zoom = Math.min(this.nearZoom, this.zoom * Math.exp(1.2 * step));
       });
     } else {
