@@ -59,6 +59,20 @@ def test_training_leaves_a_report(folder):
             assert f">{count}</td>" in node
 
 
+def test_the_table_of_scores_says_which_are_of_the_test_part(folder):
+    page = (folder / "link" / "report.html").read_text()
+    run = load_run(folder / "link")
+    head, first = re.search(r"<thead>(.*?)</thead><tbody><tr>(.*?)</tr>", page, re.S).groups()
+    spans = re.findall(r'colspan="(\d+)"[^>]*>(\w*)<', head)
+    names = list(run.metrics["val"])
+    assert spans == [("1", ""), (str(len(names)), "validation"), (str(len(names)), "test")]
+    assert len(re.findall(r'scope="col"', head)) == 1 + 2 * len(names)
+    cells = [float(cell) for cell in re.findall(r"<td>([\d.]+)</td>", first)]
+    wanted = [100 * run.metrics[part][name] for part in ("val", "test") for name in names]
+    assert cells == pytest.approx(wanted, abs=0.006)
+    assert "input" in re.findall(r'<span class="s0">([^<]*)<', page)
+
+
 def test_the_page_needs_nothing_and_runs_nothing(folder):
     for task in ("link", "node"):
         page = (folder / task / "report.html").read_text()

@@ -794,10 +794,11 @@ def test_names_marks_ranks_and_captions(show):
     # A saved drawing says what it is, what was lost, what the colours mean, what is selected.
     root = ET.fromstring(page.eval("hgcn.svg()"))
     said = " ".join(root.itertext())
-    for text in ("Ring", "curvature −1.5", "nearest neighbours", "Selected: Town 4", "label", "10"):
+    for text in ("Ring", "curvature −1.5", "nearest neighbours", "Selected: Town 4", "label", "10",
+                 "the most probable link"):  # fmt: skip
         assert text in said
     order = list(root.iter())
-    (dashes,) = [g for g in order if g.get("stroke-dasharray")]
+    (dashes,) = [g for g in order if g.get("stroke-dasharray") and g.tag.endswith("}g")]
     nodes = [g for g in order if g.get("stroke-width") == "0.6"]
     assert order.index(nodes[0]) < order.index(dashes)  # above the dots
     assert not any("rgba" in (e.get(a) or "") for e in root.iter() for a in ("fill", "stroke"))
@@ -878,6 +879,39 @@ def test_on_a_phone_nothing_lies_over_the_disks(show, disks):
         .filter(e => e.getBoundingClientRect().height < 39.5).map(e => e.outerHTML)""")
     assert small == []
     assert page.eval("document.documentElement.scrollWidth") <= 390
+
+
+def test_names_on_a_phone_are_short_and_leave_the_selected_node_free(show):
+    scene = replace(
+        tree_scene(60), labels=[f"A rather long name of patient {k}" for k in range(60)]
+    )
+    page = show(scene, size=(390, 844), touch=True)
+    page.eval("hgcn.visit('patient 3')")
+    page.settle()
+    labels = state(page)["labels"]
+    assert labels[0].startswith("A rather long name")  # its own comes first
+    assert max(map(len, labels)) == 22
+    x, y = screen(page, 3)
+    boxes = page.eval("hgcn.names()")
+    assert len(boxes) == len(labels) > 1
+    for left, top, right, bottom in boxes:
+        assert not (left < x < right and top < y < bottom)
+        assert left >= 0
+        assert right <= 390
+
+
+def test_the_card_of_a_hub_is_short_until_asked(show):
+    star = Scene("star", [Layer("One", np.random.default_rng(0).normal(size=(40, 2)), 1.0)],
+                 np.arange(40), np.stack((np.zeros(39, int), np.arange(1, 40))))  # fmt: skip
+    page = show(star)
+    page.eval("hgcn.visit('0')")
+    page.settle()
+    assert len(card(page)["edge to"]) == 10
+    assert "and 29 more" in page.text("#node")
+    page.eval("document.querySelector('#node .note .link').click()")
+    told = {row[0] for row in card(page)["edge to"]}
+    assert told == {str(k) for k in range(1, 40)}
+    assert "more" not in page.text("#node")
 
 
 def test_the_hover_follows_the_wheel(tree):

@@ -89,12 +89,12 @@ def chart(
 
 
 def histogram(groups: Sequence[tuple[str, np.ndarray]], x: Axis, *, bins: int = 40) -> str:
-    """The shares of values in equal bins, a series for each group."""
+    """The shares of values in equal bins, from zero on, a series for each group."""
     found = np.concatenate([np.asarray(values, dtype=float) for _, values in groups])
     found = found[np.isfinite(found)]
     if not len(found):
         return ""
-    low, high = float(found.min()), float(found.max())
+    low, high = min(0.0, float(found.min())), float(found.max())
     ends = np.linspace(low, high if high > low else low + 1, bins + 1)
     series = []
     for name, values in groups:
