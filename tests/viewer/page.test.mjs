@@ -68,6 +68,21 @@ test("home is the mean of the nodes, and the origin where a root is there", () =
   assert.deepEqual([...new page.HyperbolicSpace(layer, true).home], [0, 0]);
 });
 
+test("a plane at home shows all nodes, but for a few that are far away", () => {
+  for (const [far, shown] of [[1.5, 101], [40, 100]]) {
+    const points = new Float64Array([...cloud(100, 1, 5), far, 0.2]);
+    const seen = new page.FlatSpace({ points, curvature: null }).place(new Float64Array(303));
+    let inside = 0, reach = 0;
+    for (let i = 0; i < seen.length; i += 3) {
+      const most = Math.max(Math.abs(seen[i]), Math.abs(seen[i + 1]));
+      if (most < 0.93) inside++;
+      if (most < 0.93) reach = Math.max(reach, most);
+    }
+    assert.ok(inside >= shown - 3 && inside <= shown, `${inside} of ${shown}`);
+    assert.ok(reach > 0.8);
+  }
+});
+
 test("a move and its undoing leave every node where it was", () => {
   const layer = { points: cloud(50, 3, 5), curvature: 1.3 };
   for (const space of [new page.HyperbolicSpace(layer), new page.FlatSpace(layer)]) {

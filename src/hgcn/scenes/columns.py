@@ -92,8 +92,8 @@ def labels_of(graph: Graph, column: str | None = None) -> Sequence[str] | None:
 
     Args:
         graph: the graph.
-        column: a column of the data; by default one of text that names nearly every node, where
-            ids are mere numbers.
+        column: a column of the data; by default one of text that names nearly every node. Where
+            ids are more than mere numbers, it has to be called "name" or the like.
     """
     texts = _read_columns(graph)
     if column is not None:
@@ -101,7 +101,7 @@ def labels_of(graph: Graph, column: str | None = None) -> Sequence[str] | None:
             raise ConfigError(one_of("the column of labels", column, texts))
         return _filled(texts[column], graph)
     if not all(str(one).lstrip("-").isdigit() for one in graph.ids.tolist()):
-        return None
+        texts = {name: values for name, values in texts.items() if name.lower() in _NAMING}
     order = {name: at for at, name in enumerate(_NAMING)}
     for name in sorted(texts, key=lambda name: order.get(name.lower(), len(order))):
         values = texts[name]
