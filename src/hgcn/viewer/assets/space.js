@@ -156,7 +156,7 @@ class HyperbolicSpace {
   }
 }
 
-const OUTLYING = 1.7; // times as far as nearly all others
+const OUTLYING = 2.2; // times as far as nearly all others
 
 class FlatSpace {
   constructor(layer) {
@@ -276,7 +276,7 @@ function meanOf(points) {
 function flatReach(points, [x, y]) {
   const away = Float64Array.from({ length: points.length / 2 }, (_, i) => (
     Math.max(Math.abs(points[2 * i] - x), Math.abs(points[2 * i + 1] - y))));
-  const most = away.reduce((p, q) => Math.max(p, q), 0), usual = quantile(away, 0.98);
+  const most = away.reduce((p, q) => Math.max(p, q), 0), usual = quantile(away, 0.99);
   return most < OUTLYING * usual ? most : usual;
 }
 
