@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from hgcn.data.graph import Graph
-from hgcn.errors import ConfigError
+from hgcn.errors import ConfigError, GraphError
 from hgcn.names import PARTS
 from hgcn.scenes.scene import Categories, Column, Numbers, Texts
 from hgcn.text import one_of
@@ -22,6 +22,8 @@ _MOST_READ = 30
 """Columns of the feature table that are told, the first ones; there may be thousands."""
 _NAMING = ("name", "title", "label", "iata")
 """Columns that name a node more likely than others, the likeliest first."""
+_FEW = 3
+"""Names that an error suggests."""
 _DISTINCT = 0.9
 """The share of different values from which on a column of text is taken for names."""
 
@@ -116,6 +118,13 @@ def ids_of(graph: Graph, nodes: Sequence[Any], names: Sequence[str]) -> list[Any
     often = Counter(names)
     known = {name: node for name, node in zip(names, ids, strict=True) if often[name] == 1}
     known |= dict(zip(ids, ids, strict=True))
+    for node in nodes:
+        near = [name for name in names if str(node).lower() in name.lower()]
+        if str(node) not in known and near:
+            raise GraphError(
+                "Expected the id of a node, or its whole name if no other has it, got "
+                f"{str(node)!r}. Did you mean {' or '.join(map(repr, near[:_FEW]))}?"
+            )
     return [known.get(str(node), node) for node in nodes]
 
 
