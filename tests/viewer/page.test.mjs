@@ -192,7 +192,7 @@ test("edges in lonely places may have more ink, and those in the crowd no less t
   for (let i = 0; i < crowded; i++) shown.set(points.subarray(2 * i, 2 * i + 2), 3 * i);
   for (let i = crowded; i < crowded + lonely; i++) shown.set([-0.5, 0.1 * (i - crowded)], 3 * i);
   const crowd = new page.Crowd(crowded + lonely);
-  crowd.fill(Array.from({ length: crowded + lonely }, (_, i) => i), shown);
+  crowd.fill(Array.from({ length: crowded + lonely }, (_, i) => i), shown, 1);
   const mean = crowd.loneliness.subarray(0, crowded).reduce((sum, one) => sum + one / crowded, 0);
   assert.ok(mean < 2, `${mean} in the crowd`);
   for (const one of crowd.loneliness.subarray(crowded)) assert.ok(one > 10, `${one} where few are`);
@@ -200,6 +200,6 @@ test("edges in lonely places may have more ink, and those in the crowd no less t
   // A small move changes it little: nothing flickers.
   const before = crowd.loneliness.slice();
   for (let i = 0; i < shown.length; i += 3) shown[i] += 1e-4;
-  crowd.fill(Array.from({ length: crowded + lonely }, (_, i) => i), shown);
+  crowd.fill(Array.from({ length: crowded + lonely }, (_, i) => i), shown, 1);
   crowd.loneliness.forEach((one, i) => assert.ok(Math.abs(one / before[i] - 1) < 0.02));
 });

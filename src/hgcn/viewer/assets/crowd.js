@@ -1,7 +1,7 @@
-// Where many edges are, and where few: a coarse grid over the disk.
+// Where many edges are, and where few: a coarse grid over the screen.
 
 const CELLS = 24; // on a side
-const REACH = 1.1; // the grid goes from -REACH to REACH
+const REACH = 1.1; // the grid goes from -REACH to REACH, in radii of a disk that is not magnified
 const LONELIEST = 40; // times the ink of an edge in the usual crowd
 
 class Crowd {
@@ -11,11 +11,12 @@ class Crowd {
   }
 
   // From the ends of some edges: how much more ink an edge may have than one in the usual crowd.
-  fill(ends, shown) {
+  fill(ends, shown, zoom) {
     const { cells, loneliness } = this;
+    this.zoom = zoom;
     cells.fill(0);
     for (const i of ends) {
-      const { at, u, v } = cellOf(shown[3 * i], shown[3 * i + 1]);
+      const { at, u, v } = cellOf(zoom * shown[3 * i], zoom * shown[3 * i + 1]);
       cells[at] += (1 - u) * (1 - v);
       cells[at + 1] += u * (1 - v);
       cells[at + CELLS] += (1 - u) * v;
@@ -30,7 +31,7 @@ class Crowd {
   }
 
   around(x, y) {
-    const { cells } = this, { at, u, v } = cellOf(x, y);
+    const { cells, zoom } = this, { at, u, v } = cellOf(zoom * x, zoom * y);
     return (1 - v) * ((1 - u) * cells[at] + u * cells[at + 1])
       + v * ((1 - u) * cells[at + CELLS] + u * cells[at + CELLS + 1]);
   }

@@ -178,7 +178,7 @@ class Picture {
       if (length * this.radius > 1.3) seen.push(s, t);
     }
     if (!seen.length) return { most, each: most, cover: 0 };
-    crowd.fill(seen, shown);
+    crowd.fill(seen, shown, this.zoom);
     const { loneliness } = crowd;
     let x = 0, y = 0, square = 0, lone = 0;
     for (let k = 0; k < seen.length; k += 2) {
@@ -200,8 +200,8 @@ class Picture {
   // the processor's cache.
   faintest(cover, ratio) {
     if (this.app.exporting || !(this.renderer instanceof RasterRenderer)) return FAINTEST;
-    const area = Math.min(Math.PI * this.radius ** 2, this.width * this.height);
-    return Math.max(FAINTEST, Math.min(0.25, (cover * area * ratio * ratio) / MOST_PIXELS));
+    const inked = Math.min(cover * Math.PI * this.radius ** 2, 0.5 * this.width * this.height);
+    return Math.max(FAINTEST, Math.min(0.25, (inked * ratio * ratio) / MOST_PIXELS));
   }
 
   // Paper and disk without anything on them, kept as long as size and colours are the same.
@@ -358,7 +358,7 @@ class Picture {
 
 // Share of the disk that points lie on, from the means of their coordinates and squared lengths.
 function spreadOf(x, y, square) {
-  return Math.max(0.01, Math.min(1, 2 * (square - x * x - y * y)));
+  return Math.max(1e-7, Math.min(1, 2 * (square - x * x - y * y)));
 }
 
 function starWidth(share) {
