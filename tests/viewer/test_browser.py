@@ -843,6 +843,26 @@ def test_no_move_leaves_an_empty_screen(show):
         assert state(page)["zoom"] == pytest.approx(1)
 
 
+def test_a_tiny_cloud_is_told_and_magnified_on_its_place(show):
+    tree = tree_scene(60)
+    assert "magnifies" not in show(tree).text(".lost")
+    tiny = Scene(
+        "tiny", [Layer("One", 0.004 * tree.layers[-1].points + [1, 2], 1.0)], tree.ids, tree.edges
+    )
+    page = show(tiny)
+    assert "All nodes lie close together" in page.text(".lost")
+    disk = state(page)["disk"]
+    places = np.array(page.eval("hgcn.screen()"))
+    assert np.ptp(places, axis=0).max() < 40
+    for _ in range(8):  # beside the cloud, as nobody hits it well
+        page.wheel(disk["x"] + 30, disk["y"] + 30, -240)
+        page.settle()
+    left, top = np.array(page.eval("hgcn.screen()")).T - [[disk["x"]], [disk["y"]]]
+    away = np.maximum(abs(left), abs(top)) / disk["radius"]
+    assert np.quantile(away, 0.9) < 1.2
+    assert np.quantile(away, 0.9) > 0.3
+
+
 def boxes(page, *selectors):
     return [
         page.eval(
