@@ -15,7 +15,18 @@ from sklearn import metrics as sklearn_metrics
 
 from hgcn.cli import main
 from hgcn.errors import ConfigError
-from hgcn.reports.charts import Axis, Series, chart, histogram
+from hgcn.reports.charts import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    RIGHT,
+    TOP,
+    WIDTH,
+    Axis,
+    Series,
+    chart,
+    histogram,
+)
 from hgcn.reports.page import Panel, Section, render_report, table
 from hgcn.runs.fit import fit
 from hgcn.runs.folder import load_run
@@ -160,6 +171,13 @@ def test_charts_have_round_ticks_and_no_points_outside():
     assert len(corners) == 3  # without the NaN
     assert all(46 <= x <= 350 and 24 <= y <= 194 for x, y in corners)
     assert drawing.startswith('<p class="legend"><span class="s0">one</span></p>')
+
+
+def test_a_curve_of_one_point_is_seen():
+    drawing = chart([Series("one", [0.4], [0.7], "marked")], Axis("x", 0, 1), Axis("y", 0, 1))
+    (dot,) = re.findall(r'class="dots full s0" d="M([\d.]+) ([\d.]+)h0"', drawing)
+    assert float(dot[0]) == pytest.approx(LEFT + 0.4 * (WIDTH - RIGHT - LEFT), abs=0.06)
+    assert float(dot[1]) == pytest.approx(TOP + 0.3 * (HEIGHT - BOTTOM - TOP), abs=0.06)
 
 
 def test_a_histogram_is_shares_of_each_group():

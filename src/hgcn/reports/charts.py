@@ -22,7 +22,8 @@ class Series:
     Args:
         name: what the legend calls them; empty for no entry.
         x, y: their coordinates.
-        kind: "line", "dots", "steps" (the outline of a histogram) or "guide" (a thin dashed line).
+        kind: "line", "marked" (a line whose points are seen), "dots", "steps" (the outline of a
+            histogram) or "guide" (a thin dashed line).
     """
 
     name: str
@@ -163,7 +164,12 @@ def _drawn(
         dots = "".join(f"M{a} {b}h0" for a, b in places)
         return f'<path class="dots {look}" d="{dots}"/>'
     kind = "steps" if one.kind == "steps" else "line"
-    return f'<path class="{kind} {look}" d="{_path(one, to_x, to_y)}"/>'
+    drawn = f'<path class="{kind} {look}" d="{_path(one, to_x, to_y)}"/>'
+    if one.kind == "marked":
+        points = zip(one.x, one.y, strict=True)
+        dots = "".join(f"M{to_x(a):.1f} {to_y(b):.1f}h0" for a, b in points)
+        drawn += f'<path class="dots full {look}" d="{dots}"/>'
+    return drawn
 
 
 def _path(one: Series, to_x: Callable[[float], float], to_y: Callable[[float], float]) -> str:

@@ -171,7 +171,7 @@ def _links(run: Run, task: Any) -> Iterator[Panel]:
     series = [*chance]
     for name, how in (("as learnt", None), ("calibrated", run.calibration)):
         both = [logits.sigmoid() if how is None else how(logits) for logits in (first, second)]
-        series.append(Series(name, *link_reliability(*both)))
+        series.append(Series(name, *link_reliability(*both), "marked"))
     x, y = Axis("probability, mean of each tenth", 0, 1), Axis("share of edges", 0, 1)
     yield Panel("Reliability", chart(series, x, y), "One edge for each other pair.")
     away = _squared(run, task)
@@ -226,7 +226,7 @@ def _classes(run: Run, task: Any) -> Iterator[Panel]:
         ("calibrated", run.calibration.classes(logits)),
     ):
         best, guess = chance.max(1)
-        series.append(Series(name, *reliability(best, guess == y, torch.ones_like(best))))
+        series.append(Series(name, *reliability(best, guess == y, torch.ones_like(best)), "marked"))
     x, y_axis = Axis("confidence, mean of each tenth", 0, 1), Axis("share that is right", 0, 1)
     yield Panel("Reliability", chart(series, x, y_axis))
 
