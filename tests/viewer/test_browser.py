@@ -14,7 +14,9 @@ import torch
 
 from browser import NAMES, Browser, find_browser
 from hgcn import geometry
+from hgcn.cli import main
 from hgcn.data.graph import Graph
+from hgcn.runs.fit import fit
 from hgcn.viewer import (
     Categories,
     Layer,
@@ -753,6 +755,33 @@ def test_the_card_says_what_the_model_says(show):
         "e.value = 'neighbours kept in the drawing'; e.dispatchEvent(new Event('change')); })()"
     )
     assert state(page)["column"] == "neighbours kept in the drawing"
+
+
+def test_the_card_of_a_run_says_what_hgcn_embed_writes(browser, folder):
+    edges = "\n".join(["source,target", *(f"p{k},p{(k - 1) // 2}" for k in range(1, 80))])
+    (folder / "edges.csv").write_text(edges)
+    fit(folder / "edges.csv", task="link", out=folder / "run", dim=6, epochs=6, eval_every=2)
+    table = folder / "points.csv"
+    assert main(["embed", str(folder / "run"), "-o", str(table)]) == 0
+    rows = [line.split(",") for line in table.read_text().splitlines()[1:]]
+    ids, points = [row[0] for row in rows], torch.tensor([list(map(float, r[1:])) for r in rows])
+    c = json.loads((folder / "run" / "metrics.json").read_text())["curvatures"][-1]
+    true = distances(points.double(), c)
+    page = browser.open(folder / "run" / "disk.html")
+    for node in np.random.default_rng(0).choice(len(ids), 20, replace=False).tolist():
+        page.eval(f"hgcn.visit('{ids[node]}')")
+        told, tables = facts(page), card(page)
+        assert float(told["radius"]) == pytest.approx(float(points[node].norm()), rel=6e-3)
+        for kind in ("edge to", "nearest in the model"):
+            for name, away, *_ in tables[kind]:
+                if name != "itself":
+                    expected = float(true[node, ids.index(name)])
+                    assert float(away) == pytest.approx(expected, rel=6e-3, abs=2e-3)
+        rank = sorted(float(away) for _, away in tables["nearest in the model"])
+        expected = true[node].sort().values[1:11]
+        assert rank == pytest.approx(expected.tolist(), rel=6e-3, abs=2e-3)
+    assert page.problems() == []
+    page.close()
 
 
 def test_names_marks_ranks_and_captions(show):
