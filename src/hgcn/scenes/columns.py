@@ -119,8 +119,10 @@ def ids_of(graph: Graph, nodes: Sequence[Any], names: Sequence[str]) -> list[Any
     known = {name: node for name, node in zip(names, ids, strict=True) if often[name] == 1}
     known |= dict(zip(ids, ids, strict=True))
     for node in nodes:
+        if str(node) in known:
+            continue
         near = [name for name in names if str(node).lower() in name.lower()]
-        if str(node) not in known and near:
+        if near:
             raise GraphError(
                 "Expected the id of a node, or its whole name if no other has it, got "
                 f"{str(node)!r}. Did you mean {' or '.join(map(repr, near[:_FEW]))}?"
