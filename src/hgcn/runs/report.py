@@ -101,7 +101,7 @@ def _scores(run: Run, beside: Sequence[Run]) -> Iterator[Panel]:
         rows.append([untrained_name(name), *cells])
     heads = ["", *2 * [score_name(name) for name in names]]
     groups = [("", 1), ("validation", len(names)), ("test", len(names))]
-    note = f"{score_name(metrics['select'])} on validation picked the epoch."
+    note = f"The epoch was picked by {score_name(metrics['select'])} on validation."
     if not beside:
         note += (
             f" Euclidean networks on the same split: hgcn compare --baselines {metrics['source']} "
