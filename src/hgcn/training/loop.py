@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from hgcn.config import Config
 from hgcn.errors import ConfigError, DivergenceError, RunError
+from hgcn.geometry.scalars import wide
 from hgcn.models.predictor import Predictor
 from hgcn.names import VAL_LOSS
 from hgcn.ranks import current
@@ -262,7 +263,7 @@ def _train_epoch(task: Task, state: State, epoch: int, let_in: Held) -> Tensor:
                 raise KeyboardInterrupt
     if not losses:
         raise RunError(f"Expected the task to have a batch for epoch {epoch}, got none.")
-    return torch.stack(losses).double().mean()
+    return wide(torch.stack(losses)).mean()
 
 
 def _generator(batches: Iterator[Any]) -> Generator[Any]:

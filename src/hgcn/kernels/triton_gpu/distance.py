@@ -33,8 +33,10 @@ from hgcn.kernels.triton_gpu.scalars import asinh, kappa_of
 from hgcn.kernels.triton_gpu.tiles import (
     curvature_gradient,
     doubles,
+    kernel,
     point_tile,
     programs,
+    rows_of_program,
     spread,
     whole,
     zeros_on,
@@ -53,12 +55,12 @@ def _squared_sine(v, w, of_v, of_w, row, rows, d, WIDTH: tl.constexpr, D: tl.con
     return 0.25 * square
 
 
-@triton.jit
+@kernel
 def _distance_forward(
     v, w, c, zeros, out, rows, d, TILE: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr
 ):  # fmt: skip
     """out_i = squared distance of v_i and w_i."""
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    row = rows_of_program(TILE)
     real = v.dtype.element_ty
     root = tl.sqrt(tl.load(c).to(tl.float64)).to(real)
     largest_v, square_v = sizes_of(v, row, rows, d, WIDTH, D)
@@ -77,13 +79,13 @@ def _distance_forward(
     tl.store(out + row, length * length, mask=row < rows)
 
 
-@triton.jit
+@kernel
 def _distance_backward(
     v, w, c, zeros, out, grad_out, grad_v, grad_w, moment, rows, d,
     TILE: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     """Gradients of the forward pass; the one by H is 4 kappa/c."""
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    row = rows_of_program(TILE)
     real = v.dtype.element_ty
     root = tl.sqrt(tl.load(c).to(tl.float64)).to(real)
     largest_v, square_v = sizes_of(v, row, rows, d, WIDTH, D)

@@ -29,7 +29,7 @@ from hgcn.kernels.triton_gpu.points import (
     unit,
 )
 from hgcn.kernels.triton_gpu.scalars import MAX_RADIUS, asinhc, expm1, saturate
-from hgcn.kernels.triton_gpu.tiles import spread
+from hgcn.kernels.triton_gpu.tiles import kernel, rows_of_program, spread
 
 
 @triton.jit
@@ -82,7 +82,7 @@ def _of_step(length):
     return tau, slope, shrink, p, f, 1.0 + 0.5 * half * half, sigma
 
 
-@triton.jit
+@kernel
 def translate_forward(
     v, t, c, zeros, out, rows, d,
     SHARED: tl.constexpr, UNITS: tl.constexpr,
@@ -92,7 +92,7 @@ def translate_forward(
 
     ``SHARED`` is one step for all rows; ``UNITS`` are steps in units of the curvature radius.
     """
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    row = rows_of_program(TILE)
     at = row * 0 if SHARED else row
     root = tl.sqrt(tl.load(c).to(tl.float64))
     scale = 1.0 if UNITS else root
@@ -136,7 +136,7 @@ def translate_forward(
         store_rows(out, row, rows, column, d, moved)
 
 
-@triton.jit
+@kernel
 def translate_backward(
     v, t, c, zeros, grad_out, grad_v, grad_t, moment, rows, d,
     SHARED: tl.constexpr, UNITS: tl.constexpr,
@@ -147,7 +147,7 @@ def translate_backward(
     ``moment`` is v times its gradient minus the output times its own; plus t times its gradient,
     but for steps in units of the curvature radius, which have no unit.
     """
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    row = rows_of_program(TILE)
     at = row * 0 if SHARED else row
     root = tl.sqrt(tl.load(c).to(tl.float64))
     scale = 1.0 if UNITS else root
