@@ -161,7 +161,10 @@ def train(
         checkpoint: called after each epoch, to store the state if it is time for that.
     """
     # Dropout draws from generators of torch's own, whose states are given back afterwards.
-    with torch.random.fork_rng(_gpus(task.predictor)), enough_memory(task.config):
+    with (
+        torch.random.fork_rng(_gpus(task.predictor), device_type="cuda"),
+        enough_memory(task.config),
+    ):
         torch.manual_seed(task.config.seed)
         return _train(task, resume, on_epoch, checkpoint)
 
