@@ -74,6 +74,11 @@ def launch_everything(d: int, dtype: torch.dtype) -> None:
         out.sum().backward()
     direction = torch.zeros(600, dtype=torch.int8)
     kernels.pair_counts(torch.zeros(2, 3, dtype=torch.int64), w.double(), direction, g)
+    made = len(compiled)
+    for rows in (1, 16):
+        points = torch.zeros(rows, d, dtype=dtype)
+        kernels.squared_distance(points, points, c)
+    assert len(compiled) == made, "numbers of pairs compile nothing anew"
 
 
 def resources(kernel: object) -> tuple[int, int]:
