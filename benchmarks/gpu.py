@@ -2,6 +2,8 @@
 
     python benchmarks/gpu.py              about a minute; prints a table to paste into an issue
     python benchmarks/gpu.py --bounds     needs no GPU: the table of bounds of docs/gpu.md
+    python benchmarks/gpu.py --device cpu --nodes 9 --degree 2
+                                          the same by Triton's interpreter, whose times mean nothing
 
 The bytes of an edge are counted as if nothing but a row's own point were found in a cache, so a
 graph with locality can be faster than its bound. Points are read in several passes, all but the
@@ -11,6 +13,7 @@ first from a cache. Flops are products and sums, those of numbers beside the vec
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -52,7 +55,7 @@ def costs(d: int) -> dict[str, tuple[str, int, int, int, int]]:
             (INDEX + row + REAL) + 3 * REAL + (INDEX + 4 * REAL),
             4 * d + 20,
             2 * REAL + (INDEX + row + 3 * REAL) + (2 * INDEX + row + REAL),
-            5 * d + 6,
+            4 * d + 6,
         ),
         "squared_distance": ("pair", 2 * row + REAL, 13 * d + 90, 4 * row + 4 * REAL, 24 * d + 160),
         "translate": ("point", 2 * row, 31 * d + 130, 3 * row + 2 * REAL, 45 * d + 260),
@@ -73,34 +76,39 @@ def bounds(d: int) -> None:
         )
 
 
-def problems(n: int, degree: int, d: int) -> dict[str, tuple[Callable[[], Tensor], list, int]]:
-    """For each operation a call on random data, what to differentiate by, and of how many."""
-    generator = torch.Generator("cuda").manual_seed(0)
-    edges = torch.randint(n, (2, n * degree), device="cuda", generator=generator)
+Problem = tuple[Callable[[], Tensor], list[Tensor], int]
+"""A call on random data, what to differentiate it by, and of how many edges, pairs or points."""
+
+
+def problems(n: int, degree: int, d: int, device: str) -> dict[str, Problem]:
+    """One for each operation."""
+    generator = torch.Generator(device).manual_seed(0)
+    edges = torch.randint(n, (2, n * degree), device=device, generator=generator)
     graph = kernels.neighbourhoods(edges, num_sources=n, num_targets=n, add_self_loops=False)
-    v = torch.randn(n, d, device="cuda", generator=generator).requires_grad_()
-    w = torch.rand(len(graph.source), device="cuda").requires_grad_()
-    c, bias = torch.ones((), device="cuda"), torch.zeros(d, device="cuda")
-    vector, prior = torch.ones(1, d, device="cuda"), torch.ones_like(w).detach()
     count = len(graph.source)
+    v = torch.randn(n, d, device=device, generator=generator).requires_grad_()
+    other = v.detach().flip(0).requires_grad_()
+    w = torch.rand(count, device=device, generator=generator).requires_grad_()
+    c, bias = torch.ones((), device=device), torch.zeros(d, device=device)
+    vector, prior = torch.ones(1, d, device=device), torch.ones_like(w).detach()
     return {
         "local_sum": (lambda: kernels.local_sum(v, v, w, c, graph), [v, w], count),
         "weighted_sum": (lambda: kernels.weighted_sum(v, w, graph), [v, w], count),
         "attention": (
-            lambda: kernels.attention(v, v, bias, vector, prior, graph, negative_slope=0.2),
-            [v],
+            lambda: kernels.attention(v, other, bias, vector, prior, graph, negative_slope=0.2),
+            [v, other],
             count,
         ),
-        "squared_distance": (lambda: kernels.squared_distance(v, v.flip(0), c), [v], n),
+        "squared_distance": (lambda: kernels.squared_distance(v, other, c), [v, other], n),
         "translate": (lambda: kernels.translate(v, bias, c), [v], n),
     }
 
 
-def pair_counts(n: int, degree: int) -> Callable[[], Tensor]:
+def pair_counts(n: int, degree: int, device: str) -> Callable[[], Tensor]:
     """The counts of random pairs on a random graph; they have no gradient."""
-    ends = torch.randint(n, (2, n * degree // 2), device="cuda")
+    ends = torch.randint(n, (2, n * degree // 2), device=device)
     shown = both_ways(torch.cat((ends, ends.flip(0)), dim=1), None, n)
-    pairs = torch.randint(n, (2, n), device="cuda")
+    pairs = torch.randint(n, (2, n), device=device)
     return lambda: kernels.pair_counts(pairs, shown.weight, shown.direction, shown.graph)
 
 
@@ -109,13 +117,17 @@ def seconds(call: Callable[[], Tensor], by: list[Tensor], backend: str) -> float
     best = float("inf")
     try:
         with backends.using(backend):
-            for _ in range(6):  # the first compiles
-                torch.cuda.synchronize()
+            gradient = torch.ones_like(call())  # which compiles
+            on_gpu = gradient.is_cuda
+            for _ in range(5 if on_gpu else 1):
+                if on_gpu:
+                    torch.cuda.synchronize()
                 before = time.perf_counter()
-                total = call().sum()
+                out = call()
                 if by:
-                    torch.autograd.grad(total, by)
-                torch.cuda.synchronize()
+                    torch.autograd.grad(out, by, gradient)
+                if on_gpu:
+                    torch.cuda.synchronize()
                 best = min(best, time.perf_counter() - before)
     except torch.OutOfMemoryError:
         return None
@@ -133,41 +145,52 @@ def bandwidth(card: object) -> float | None:
     return 2 * 1e3 * clock * wires / 8 or None
 
 
-def measure(n: int, degree: int, dimensions: list[int]) -> None:
+def measure(n: int, degree: int, dimensions: list[int], device: str) -> None:
     """Print the table."""
     import triton
 
-    card = torch.cuda.get_device_properties(0)
-    known = bandwidth(card)
-    print(f"{card.name}, torch {torch.__version__}, Triton {triton.__version__}")
+    name, known = "Triton's interpreter, whose times mean nothing", None
+    if device == "cuda":
+        card = torch.cuda.get_device_properties(0)
+        name, known = card.name, bandwidth(card)
+    print(f"{name}; torch {torch.__version__}, Triton {triton.__version__}")
     print(f"{n:,} nodes, {n * degree:,} edges, forward + backward, best of five")
     print("| operation | d | fused (ms) | GB/s counted | of the bandwidth | plain torch (ms) |")
     print("|---|--:|--:|--:|--:|--:|")
     for d in dimensions:
-        for name, (call, by, count) in problems(n, degree, d).items():
-            _, forward, _, backward, _ = costs(d)[name]
+        for operation, (call, by, count) in problems(n, degree, d, device).items():
+            _, forward, _, backward, _ = costs(d)[operation]
             fused, plain = seconds(call, by, "triton"), seconds(call, by, "torch")
             rate = count * (forward + backward) / fused if fused else 0.0
             share = f"{rate / known:.0%}" if known else ""
             print(
-                f"| `{name}` | {d} | {shown(fused)} | {rate / 1e9:.0f} | {share} | {shown(plain)} |"
+                f"| `{operation}` | {d} | {shown(fused)} | {rate / 1e9:.0f} | {share} "
+                f"| {shown(plain)} |"
             )
     # Plain torch would need a row of all nodes for each pair.
-    counted = seconds(pair_counts(n, degree), [], "triton")
+    counted = seconds(pair_counts(n, degree, device), [], "triton")
     print(f"| `pair_counts` of {n:,} pairs | | {shown(counted)} | | | |")
 
 
-if __name__ == "__main__":
+def main(arguments: list[str] | None = None) -> None:
+    """Print what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--bounds", action="store_true", help="print the computed bounds only")
     parser.add_argument("--nodes", type=int, default=200_000)
     parser.add_argument("--degree", type=int, default=20)
     parser.add_argument("--dimensions", type=int, nargs="+", default=[16, 64])
-    given = parser.parse_args()
+    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    given = parser.parse_args(arguments)
     if given.bounds:
         for d in given.dimensions:
             bounds(d)
+        return
+    if given.device == "cpu":
+        os.environ["TRITON_INTERPRET"] = "1"
     elif not torch.cuda.is_available():
         sys.exit("Expected a GPU that torch can use, got none. `--bounds` needs none.")
-    else:
-        measure(given.nodes, given.degree, given.dimensions)
+    measure(given.nodes, given.degree, given.dimensions, given.device)
+
+
+if __name__ == "__main__":
+    main()

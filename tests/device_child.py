@@ -6,6 +6,7 @@ A line is a name, and what went wrong or what was waited for. Some steps run the
 which interprets them; the rest is plain torch, as that is slow.
 """
 
+import contextlib
 import functools
 import os
 import tempfile
@@ -13,6 +14,7 @@ import traceback
 import warnings
 from collections.abc import Callable
 from pathlib import Path
+from unittest import mock
 
 os.environ["TRITON_INTERPRET"] = "1"
 
@@ -21,10 +23,14 @@ import torch
 from triton.runtime.interpreter import GridExecutor
 
 import hgcn
+import stand_in
 from hgcn.config import Config
 from hgcn.data.sent import SENT_LATER
+from hgcn.geometry import scalars
 from hgcn.kernels import backends, csr, triton_gpu
 from hgcn.models.row_descent import RowDescent
+from hgcn.runs import checkpoint
+from hgcn.runs import folder as run_folder
 from hgcn.training import loop
 from hgcn.training.problem import Problem, choose
 from small_graphs import tree
@@ -32,7 +38,16 @@ from stand_in import DEVICE, StandIn, unwrapped, waits
 
 warnings.simplefilter("ignore")
 launch = GridExecutor.__call__
-GridExecutor.__call__ = lambda self, *args, **kwargs: launch(self, *unwrapped(args), **kwargs)
+
+
+def launch_there(kernel, *args, **kwargs):
+    """A kernel has no use for an address of the CPU."""
+    if any(isinstance(x, torch.Tensor) and not isinstance(x, StandIn) for x in args):
+        raise RuntimeError("Expected tensors of the device for a kernel, got one of the CPU.")
+    return launch(kernel, *unwrapped(args), **kwargs)
+
+
+GridExecutor.__call__ = launch_there
 backends.BACKENDS["triton"] = backends.Backend(triton_gpu, (DEVICE.type,))
 csr.TOLD_LATER.add(DEVICE.type)
 SENT_LATER.add(DEVICE.type)
@@ -42,6 +57,7 @@ TREE = tree(24)
 PARENTS = TREE.replace(
     edge_index=TREE.edge_index[:, :23], edge_weight=torch.rand(23) + 0.1, directed=True
 )
+WORDS = TREE.replace(x=(torch.rand(24, 30) < 0.2).float().to_sparse_csr())
 SMALL = tree(6)
 MINI = {"batch_size": 8, "fanout": "2,2", "workers": 0}
 FAST = {"epochs": 2, "eval_every": 2, "dim": 2, "layers": 1, "aggregation": "origin"}
@@ -49,8 +65,16 @@ LOCAL = {"aggregation": "local", "attention": True}
 
 FUSED = {
     "fused link": (SMALL, {"task": "link", **LOCAL}),
-    "fused node": (SMALL, {"task": "node", "aggregation": "origin"}),
+    "fused node": (
+        SMALL.replace(x=(torch.rand(6, 9) < 0.3).float().to_sparse_csr()),
+        {"task": "node", "aggregation": "origin"},
+    ),
 }
+OF_PARENTS = {"task": "hierarchy", "model": "hgcn"}
+FEW_LABELS = {
+    "task": "node", "consistency": 2.0, "feature_dropout": 0.5, "point_dropout": 0.2,
+    "class_weights": True,
+}  # fmt: skip
 STEPS = {
     "link": (TREE.replace(x=None), {"task": "link"}),
     "link directed": (PARENTS, {"task": "link", "symmetric": True, **LOCAL}),
@@ -65,9 +89,11 @@ STEPS = {
             **LOCAL,
         },
     ),
-    "node in batches": (TREE, {"task": "node", "class_weights": True, **MINI}),
+    "node of words": (WORDS, {"propagation": 2, "node_dropout": 0.1, **FEW_LABELS}),
+    "node in batches": (WORDS, {**FEW_LABELS, **MINI}),
     "node centroid": (TREE, {"task": "node", "aggregation": "centroid", "heads": 2}),
     "hierarchy": (PARENTS, {"task": "hierarchy", "model": "free"}),
+    "hierarchy of features": (PARENTS, OF_PARENTS),
 }
 
 
@@ -77,7 +103,7 @@ def step(graph: hgcn.Graph, settings: dict) -> None:
     problem = Problem(graph, choose(graph, config))
     own = problem.task(problem.predictor().train())
     generator = torch.Generator().manual_seed(0)
-    optimizer = own.predictor.encoder.make_optimizer(0.01, 0.01, also=[own.predictor.decoder])
+    optimizer = own.make_optimizer(0.01, 0.01)
     state = loop.State(own.predictor, optimizer, generator, loop.Average(own.predictor, 0.9))
     for number in (2, 3):
         waits.clear()
@@ -128,18 +154,29 @@ def rows_descend() -> None:
     waits.clear()
 
 
-def applied(graph: hgcn.Graph, task: str) -> None:
+def applied(graph: hgcn.Graph, **settings: object) -> None:
     """Train, and use the network in every way; then the main ones after it was moved."""
-    run = hgcn.fit(graph, task=task, device=str(DEVICE), **FAST)
+    run = hgcn.fit(graph, device=str(DEVICE), **FAST, **settings)
     assert run.device == DEVICE
-    run.explain(*("n3", "n9")[: 1 if task == "node" else 2])
-    run.top_links(3)
+    task = settings["task"]
+    if task == "hierarchy":
+        run.ancestors("n3", 2)
+        run.roots(2)
+    else:
+        run.explain(*("n3", "n9")[: 1 if task == "node" else 2])
+        run.top_links(3)
     run.neighbours(["n1"], 3)
-    with tempfile.TemporaryDirectory() as folder:
-        run.view(Path(folder) / "view.html")
-        run.save(Path(folder) / "run")
-        hgcn.load_run(Path(folder) / "run").embeddings(graph)
     there = run.embeddings()
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run"
+        run.view(Path(folder) / "view.html")
+        run.report(Path(folder) / "report.html")
+        run.save(path)
+        assert hgcn.load_run(path).device == DEVICE
+        with mock.patch.object(run_folder, "has_device", lambda name: name == "cpu"):
+            here = hgcn.load_run(path)  # where there is no such device
+    assert here.device.type == "cpu"
+    torch.testing.assert_close(here.embeddings(graph), there, rtol=1e-4, atol=1e-5)
     for device in ("cpu", DEVICE):  # whatever `config.device` says
         run.predictor.to(device)
         torch.testing.assert_close(run.embeddings(), there, rtol=1e-4, atol=1e-5)
@@ -147,6 +184,47 @@ def applied(graph: hgcn.Graph, task: str) -> None:
         run.predict_links(torch.tensor([[0, 1], [2, 3]]))
         if task == "node":
             run.predict(tree(20, seed=3))
+        elif task == "hierarchy":
+            run.predict()
+    waits.clear()
+
+
+def without_float64() -> None:
+    """Apple's devices have none."""
+    stand_in.narrow = True
+    scalars.NARROW.add(DEVICE.type)
+    for graph, settings in (
+        (PARENTS.replace(x=None), {"task": "link", "symmetric": True}),
+        (WORDS, {**FEW_LABELS, "link_regulariser": 0.1, "smooth": 0.5}),
+        (PARENTS, OF_PARENTS),
+    ):
+        run = hgcn.fit(graph, device=str(DEVICE), **FAST, **settings)
+        run.evaluate()
+        run.predict_links(torch.tensor([[0, 1], [2, 3]]))
+    stand_in.narrow = False
+    scalars.NARROW.remove(DEVICE.type)
+    waits.clear()
+
+
+def resumed() -> None:
+    """An interrupted training goes on, on the device or without it."""
+    settings = {"task": "link", **FAST, "epochs": 4, "eval_every": 1}
+    whole = hgcn.fit(TREE, **settings).embeddings()
+
+    def stop(progress: loop.Progress) -> None:
+        if progress.epoch == 3:
+            raise InterruptedError
+
+    for begun, goes_on in ((str(DEVICE), "cpu"), ("cpu", str(DEVICE))):
+        with tempfile.TemporaryDirectory() as folder:
+            with contextlib.suppress(InterruptedError):
+                hgcn.fit(TREE, out=folder, on_epoch=stop, device=begun, **settings)
+            file = Path(folder) / "config.toml"
+            file.write_text(file.read_text().replace(f'"{begun}"', f'"{goes_on}"'))
+            run = hgcn.resume(folder, TREE)
+        assert str(run.device) == goes_on
+        assert [row["epoch"] for row in run.history] == [1, 2, 3, 4]
+        torch.testing.assert_close(run.embeddings(), whole, rtol=1e-4, atol=1e-5)
     waits.clear()
 
 
@@ -180,5 +258,9 @@ if __name__ == "__main__":
             tried(name, functools.partial(step, *given))
         tried("rows descend", rows_descend)
         for task in ("link", "node"):
-            tried(f"{task} applied", functools.partial(applied, TREE, task))
+            tried(f"{task} applied", functools.partial(applied, TREE, task=task))
+        tried("hierarchy applied", functools.partial(applied, PARENTS, **OF_PARENTS))
+        tried("without float64", without_float64)
+        with mock.patch.object(checkpoint, "checkpoint_seconds", return_value=0.0):
+            tried("resumed", resumed)
         tried("estimators", estimators)

@@ -24,9 +24,12 @@ DEVICE = torch.device("away:0")
 # Their results have a size or a value that the processor has to know.
 WAITS = re.compile(
     r"aten::(_local_scalar_dense|item|nonzero|masked_select|_?unique\w*|bincount|is_nonzero|equal"
-    r"|repeat_interleave|_assert_scalar|allclose)$"
+    r"|repeat_interleave|_assert_scalar|allclose|isin|_coalesce|_linalg_check_errors)$"
 )
 INDEXED = re.compile(r"aten::(_?index|_?index_put_?|_?unsafe_index\w*|_index_put_impl_)$")
+
+narrow = False
+"""Whether the device has no float64, as those of Apple have none."""
 
 waits: list[tuple[str, str]] = []
 """What the device would be waited for: an operation, and the line of the package that called it."""
@@ -39,13 +42,15 @@ class StandIn(Tensor):
 
     @staticmethod
     def __new__(cls, held: Tensor) -> StandIn:
-        made: dict[str, Any] = {"dtype": held.dtype, "layout": held.layout, "device": DEVICE}
+        made: dict[str, Any] = {"dtype": held.dtype, "device": DEVICE, "dispatch_layout": True}
         if held.layout is torch.strided:
             made |= {"strides": held.stride(), "storage_offset": held.storage_offset()}
         return Tensor._make_wrapper_subclass(cls, held.shape, **made)
 
     def __init__(self, held: Tensor) -> None:
         assert held.is_cpu
+        if narrow and held.dtype == torch.float64:
+            raise TypeError("Expected a type of numbers that the device has, got float64.")
         self.held = held
 
     def data_ptr(self) -> int:
@@ -76,6 +81,8 @@ def unwrapped(tree: Any) -> Any:
 
 def _compute(function: Any, args: Any, kwargs: Any) -> Any:
     name = function._schema.name
+    if name == "prim::layout":
+        return args[0].held.layout
     if name in ("aten::_to_copy", "aten::copy_"):
         return _copy(name, function, args, kwargs)
     inputs = [x for x in tree_leaves((args, kwargs)) if isinstance(x, Tensor)]
@@ -88,7 +95,9 @@ def _compute(function: Any, args: Any, kwargs: Any) -> Any:
     if generator is not None and generator.device != DEVICE:
         raise RuntimeError(f"Expected a generator of the device in {name}, got one of the CPU.")
     masked = INDEXED.match(name) and any(x is not None and x.dtype == torch.bool for x in args[1])
-    if masked or WAITS.match(name):
+    # How many entries there are is known of a matrix that is sparse, and to whom it is given.
+    counted = name.startswith("aten::_to_sparse") and args[0].held.layout is torch.strided
+    if masked or counted or (WAITS.match(name) and kwargs.get("output_size") is None):
         _note(name)
     if "device" in kwargs:
         kwargs = {**kwargs, "device": torch.device("cpu")}

@@ -23,7 +23,7 @@ from triton.runtime.driver import driver
 from triton.runtime.jit import JITFunction
 
 from hgcn import kernels
-from hgcn.kernels import backends, triton_gpu
+from hgcn.kernels import backends, csr, triton_gpu
 
 TOOLS = Path(triton.__file__).parent / "backends/nvidia/bin"
 launch = JITFunction.run
@@ -50,13 +50,13 @@ def catch(kernel: JITFunction, *args: object, warmup: bool, **options: object) -
     made = launch(kernel, *args, warmup=True, **options)
     assert f".target sm_{driver.active.capability}" in made.asm["ptx"]
     # Triton's exponential has a product and a sum in one, whatever the options.
-    assert "fma.rn.f32" not in made.asm["ptx"] or kernel.__name__ == "_exponentials"
+    assert "fma.rn." not in made.asm["ptx"] or kernel.__name__ == "_exponentials"
     compiled[made.hash] = (kernel.__name__, made)
 
 
 def launch_everything(d: int, dtype: torch.dtype) -> None:
     edges = torch.arange(600).remainder(2).expand(2, -1)  # a hub, so that segments are folded
-    g = kernels.neighbourhoods(edges, num_sources=2, num_targets=2, add_self_loops=False)
+    g = csr._build_on_device(edges, 2, 2, add_self_loops=False)  # whose indices have 64 bits
     v, w, c, bias, both, vector = (
         torch.zeros(shape, dtype=dtype, requires_grad=True)
         for shape in ((2, d), (600,), (), (d,), (2, 2 * d), (1, d))
@@ -74,6 +74,11 @@ def launch_everything(d: int, dtype: torch.dtype) -> None:
         out.sum().backward()
     direction = torch.zeros(600, dtype=torch.int8)
     kernels.pair_counts(torch.zeros(2, 3, dtype=torch.int64), w.double(), direction, g)
+    made = len(compiled)
+    for rows in (1, 16):
+        points = torch.zeros(rows, d, dtype=dtype)
+        kernels.squared_distance(points, points, c)
+    assert len(compiled) == made, "numbers of pairs compile nothing anew"
 
 
 def resources(kernel: object) -> tuple[int, int]:

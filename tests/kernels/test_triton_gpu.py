@@ -21,6 +21,7 @@ pytest.importorskip("triton", reason="needs Triton, of the extra gpu")
 
 import triton
 import triton.language as tl
+from triton.runtime import interpreter
 
 from hgcn import kernels
 from hgcn.kernels import backends, csr, triton_gpu
@@ -177,6 +178,29 @@ def test_no_edge_has_a_vector_in_memory(name):
 
 
 @triton.jit
+def _numbers(width, first, stride, out, N: tl.constexpr):
+    at = tl.arange(0, N)
+    found = counts_of_pairs._number(tl.load(first + at), tl.load(stride + at), tl.load(width + at))
+    tl.store(out + at, found)
+
+
+def test_samples_of_a_row_are_in_the_row():
+    """However the quotients are rounded that say how many there are."""
+    width = torch.arange(1, 4097).double()
+    number = 1 + torch.arange(4096) % 7
+    stride = 1 + width / 3
+    # Steps that end at the first place behind the row, but for rounding.
+    first = width - number * stride
+    first, found = torch.where(first < 0, 0.3 * stride, first), torch.empty(4096).long()
+    _numbers[1,](width, first, stride, found, N=4096)
+    assert (number * stride + first <= width).any()
+    assert (first + (found - 1) * stride < width).all()
+    assert (first + (found + 1) * stride >= width).all()
+    quotient = ((width - first) / stride).ceil()
+    assert (first + (quotient - 1) * stride >= width).any()  # rounding does matter
+
+
+@triton.jit
 def _functions(x, out, N: tl.constexpr):
     at = tl.arange(0, N)
     number = tl.load(x + at)
@@ -240,6 +264,53 @@ def test_indices_of_32_bits_give_the_same_bits():
         results.append((out, *torch.autograd.grad(out.square().sum(), leaves)))
     for one, two in zip(*results, strict=True):
         assert torch.equal(one, two)
+
+
+@pytest.mark.usefixtures("_on_triton")
+def test_kernels_run_where_their_tensors_are(monkeypatch):
+    """Triton launches on the current GPU, which is another one where there are several."""
+    current, launched = [], []
+
+    class Current:
+        def __init__(self, tensor):
+            self.tensor = tensor
+
+        def __enter__(self):
+            current.append(self.tensor.data_ptr())
+
+        def __exit__(self, *_):
+            current.pop()
+
+    launch = interpreter.GridExecutor.__call__
+
+    def noted(self, *args, **kwargs):
+        launched.append(current[-1:])
+        return launch(self, *args, **kwargs)
+
+    monkeypatch.setattr(torch.cuda, "device_of", Current)
+    monkeypatch.setattr(interpreter.GridExecutor, "__call__", noted)
+    g, v, w = hubs(), torch.randn(4, 2), torch.rand(17)
+    c, pairs = torch.tensor(1.0), torch.tensor([[0], [1]])
+    for first, call in (
+        (v, lambda: kernels.translate(v, v[0], c)),
+        (v, lambda: kernels.squared_distance(v, v, c)),
+        (v, lambda: kernels.local_sum(v, v, w, c, g)),
+        (v, lambda: kernels.weighted_sum(v, w, g)),
+        (v, lambda: attend(v, v, v[0], v[:1], w, graph=g)),
+        (pairs, lambda: kernels.pair_counts(pairs, w.double(), torch.zeros(17).char(), g)),
+    ):
+        launched.clear()
+        call()
+        assert launched
+        assert all(at == [first.data_ptr()] for at in launched)
+
+
+@pytest.mark.usefixtures("_on_triton")
+def test_tensors_of_two_devices_are_left_to_torch():
+    """It knows what a number on the CPU among them means, or that this is an error."""
+    v = torch.randn(4, 2)
+    with pytest.raises(NotImplementedError, match="`translate`"):
+        kernels.translate(v, v[0], torch.tensor(1.0, device="meta"))
 
 
 def test_a_gpu_without_kernels_is_told_of_once(monkeypatch, caplog):

@@ -1,7 +1,7 @@
 import pytest
 import torch
 
-from hgcn.training.loop import Average
+from hgcn.training.loop import Average, State
 
 
 def test_the_average_of_the_weights_is_what_is_kept():
@@ -43,3 +43,21 @@ def test_without_averaging_the_last_weights_are_evaluated():
         module.weight.data.normal_()
         average.update(epoch)
         assert torch.equal(average.values[0], module.weight)
+
+
+def test_a_state_knows_where_dropout_draws_on_a_gpu(monkeypatch):
+    class Network(torch.nn.Linear):
+        device = torch.device("cuda:1")
+
+    network, known = Network(1, 1), {1: torch.tensor([7], dtype=torch.uint8)}
+    monkeypatch.setattr(torch.cuda, "get_rng_state", lambda gpu: known[gpu.index])
+    monkeypatch.setattr(
+        torch.cuda, "set_rng_state", lambda state, gpu: known.update({gpu.index: state + 1})
+    )
+    optimizer = torch.optim.SGD(network.parameters())
+    state = State(network, optimizer, torch.Generator(), Average(network, 0.5))
+    state.load_tree(state.to_tree())
+    assert known[1].item() == 8
+    network.device = torch.device("cpu")
+    state.load_tree(state.to_tree())  # to go on without it
+    assert known[1].item() == 8

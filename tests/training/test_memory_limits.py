@@ -117,6 +117,18 @@ def test_devices_that_are_not_there(name):
         fit(tree(), **QUICK, device=name)
 
 
+def test_an_error_says_why_there_is_no_gpu(monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    for version, why in ((None, "is built without CUDA"), ("13.0", "no GPU, or no driver")):
+        monkeypatch.setattr(torch.version, "cuda", version)
+        with pytest.raises(ConfigError, match=f"got 'cuda:99'.*{why}"):
+            fit(tree(), **QUICK, device="cuda:99")
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    with pytest.raises(ConfigError, match="from cuda:0: 2"):
+        fit(tree(), **QUICK, device="cuda:99")
+
+
 @pytest.mark.parametrize("name", ["cpu", "cpu:0"])
 def test_devices_that_are_there(name):
     assert has_device(name)

@@ -68,7 +68,8 @@ def with_values(x: Tensor, values: Tensor) -> Tensor:
 
 def entry_rows(x: Tensor) -> Tensor:
     """The row of each stored entry of a CSR matrix."""
-    return torch.arange(len(x)).repeat_interleave(x.crow_indices().diff())
+    rows = torch.arange(len(x), device=x.device)
+    return rows.repeat_interleave(x.crow_indices().diff(), output_size=len(x.values()))
 
 
 def last_entries(crow: Tensor, width: int) -> Tensor:
@@ -100,7 +101,8 @@ def select_rows(x: Tensor, rows: Tensor) -> Tensor:
         return x[rows]
     start, count = x.crow_indices()[rows], x.crow_indices().diff()[rows]
     crow = _starts(count)
-    position = torch.arange(int(crow[-1])) + (start - crow[:-1]).repeat_interleave(count)
+    position = torch.arange(size := int(crow[-1]), device=crow.device)
+    position += (start - crow[:-1]).repeat_interleave(count, output_size=size)
     shape = (len(rows), x.shape[1])
     return csr_matrix(crow, x.col_indices()[position], x.values()[position], shape)
 
@@ -109,7 +111,9 @@ def first_rows(x: Tensor, count: int) -> Tensor:
     """The first rows of a matrix; the matrix itself if these are all."""
     if count == len(x):
         return x
-    return select_rows(x, torch.arange(count)) if x.layout is not torch.strided else x[:count]
+    if x.layout is torch.strided:
+        return x[:count]
+    return select_rows(x, torch.arange(count, device=x.device))
 
 
 def select_columns(x: Tensor, columns: Sequence[int]) -> Tensor:

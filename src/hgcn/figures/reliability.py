@@ -33,7 +33,7 @@ def reliability_figure(run: Run) -> Figure:
             ("before", BLUE, Calibration()),
             ("after calibration", GREEN, run.calibration),
         ):
-            both = [probability(value.double()) for value in logits]
+            both = [probability(value.cpu().double()) for value in logits]
             label = f"{name}, Brier score {brier(*both):.3f}"
             ax.plot(*link_reliability(*both), "o-", color=colour, markersize=4, label=label)
         ax.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")

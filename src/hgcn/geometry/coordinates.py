@@ -7,7 +7,7 @@ from torch import Tensor
 
 from hgcn.errors import GeometryError
 from hgcn.geometry.normal import square_root
-from hgcn.geometry.scalars import norm
+from hgcn.geometry.scalars import norm, wide
 
 
 def widen(c: float | Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
@@ -19,9 +19,9 @@ def widen(c: float | Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
                 "Expected tensors of the same dtype and last dimension, got "
                 f"{first.dtype} {list(first.shape)} and {other.dtype} {list(other.shape)}."
             )
-    narrow = first.dtype == torch.float32 and first.device.type != "mps"
-    wide = tuple(tensor.double() if narrow else tensor for tensor in tensors)
-    return square_root(c, wide[0]), *wide
+    single = first.dtype == torch.float32
+    widened = tuple(wide(tensor) if single else tensor for tensor in tensors)
+    return square_root(c, widened[0]), *widened
 
 
 def times(t: float | Tensor, v: Tensor) -> Tensor:

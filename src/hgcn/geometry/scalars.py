@@ -9,8 +9,21 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+NARROW = {"mps"}
+"""Types of devices that have no float64."""
+
 _SERIES_BELOW = 0.5
 _SINHC = (1 / 6, 1 / 20, 1 / 42, 1 / 72, 1 / 110, 1 / 156, 1 / 210)
+
+
+def widest(x: Tensor) -> torch.dtype:
+    """The type of the most digits on the device of a tensor: float64, if it has that."""
+    return torch.float32 if x.device.type in NARROW else torch.float64
+
+
+def wide(x: Tensor) -> Tensor:
+    """The tensor in the type of the most digits on its device."""
+    return x.to(widest(x))
 
 
 def dot(a: Tensor, b: Tensor) -> Tensor:
@@ -22,10 +35,9 @@ def norm(v: Tensor) -> Tensor:
     """Euclidean norm over the last dimension; its gradient at zero is zero.
 
     The squares are summed in float64, so that float32 vectors of norm 1e-40 to 1e38 neither
-    vanish nor overflow. A device without float64 sums in the dtype it has.
+    vanish nor overflow. A device without float64 sums in float32.
     """
-    wide = v.dtype if v.device.type == "mps" else torch.float64
-    return torch.linalg.vector_norm(v, dim=-1, dtype=wide).to(v.dtype)
+    return torch.linalg.vector_norm(v, dim=-1, dtype=widest(v)).to(v.dtype)
 
 
 def sinhc_minus_1(x: Tensor) -> Tensor:

@@ -10,6 +10,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from hgcn.geometry.scalars import wide
+
 LEAST = 1e-3
 """The least scale, for logits of standard deviation 1: the order of links never changes."""
 
@@ -40,11 +42,11 @@ class Calibration:
 
     def __call__(self, logits: Tensor) -> Tensor:
         """Probabilities of logits, of the same type."""
-        return (self.scale * logits.double() + self.shift).sigmoid().to(logits.dtype)
+        return (self.scale * wide(logits) + self.shift).sigmoid().to(logits.dtype)
 
     def classes(self, logits: Tensor) -> Tensor:
         """Probabilities of classes ``[n, k]``: the softmax at the temperature 1/a."""
-        return (self.scale * logits.double()).softmax(-1).to(logits.dtype)
+        return (self.scale * wide(logits)).softmax(-1).to(logits.dtype)
 
     @classmethod
     def from_tree(cls, tree: Any) -> Calibration:
@@ -64,7 +66,7 @@ class Calibration:
             positive: logits of edges.
             negative: logits of pairs without an edge.
         """
-        lists = [logits.detach().double().cpu() for logits in (positive, negative)]
+        lists = [logits.detach().cpu().double() for logits in (positive, negative)]
         if not all(map(len, lists)):
             return cls()
         every = torch.cat(lists)
@@ -87,7 +89,7 @@ def fit_temperature(logits: Tensor, y: Tensor) -> Calibration:
     scale is finite where all predictions are right. The cross-entropy is convex in the scale: its
     slope is brought to zero by bisection.
     """
-    logits, y = logits.detach().double().cpu(), y.cpu()
+    logits, y = logits.detach().cpu().double(), y.cpu()
     n, k = logits.shape
     spread = float(logits.std(-1, correction=0).mean()) if n else 0.0
     if not spread > 0 or not math.isfinite(spread):
@@ -161,5 +163,5 @@ def _both(lists: list[Tensor], edge: float, other: float) -> Tensor:
 
 def brier(positive: Tensor, negative: Tensor) -> float:
     """The Brier score: mean squared error of probabilities, edges and non-edges by halves."""
-    misses = (1 - positive.double()).square().mean(), negative.double().square().mean()
+    misses = (1 - wide(positive)).square().mean(), wide(negative).square().mean()
     return float(0.5 * (misses[0] + misses[1]))

@@ -212,7 +212,7 @@ def integrated_gradients(model: _Model, steps: int = STEPS) -> Tensor:
             (gradient,) = torch.autograd.grad(model.score(x), x, allow_unused=True)
         if gradient is not None:
             total += weight * gradient
-    return (total * model.x).double().cpu()
+    return (total * model.x).cpu().double()
 
 
 def _features(model: _Model, names: Sequence[str]) -> Iterator[Reason]:

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from hgcn.errors import GraphError
+from hgcn.geometry.scalars import wide
 from hgcn.kernels import backends
 from hgcn.kernels.kept import keep_with, kept_with
 from hgcn.kernels.rows import Ints, Rows, divided_rows, sort_edges, sorted_rows
@@ -61,7 +62,7 @@ class Neighbourhoods:
             return ones / total.clamp_min(1)[self.target]
 
         def make() -> Tensor:
-            share = self.degree.double().reciprocal()[self.target]
+            share = wide(self.degree).reciprocal()[self.target]
             return (share if self.counts is None else share * self.counts).to(dtype)
 
         return self.keep(("shares", dtype), make)

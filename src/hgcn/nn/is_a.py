@@ -66,7 +66,7 @@ class DistanceScore(nn.Module):
     @full_precision
     def forward(self, lower: Tensor, upper: Tensor) -> Tensor:
         """Scores of pairs of points."""
-        root = _root(self.space)
+        root = _root(self.space, lower)
         # The square root has no gradient at zero.
         far = root * (self.space.squared_distance(lower, upper) + 1e-15).sqrt()
         if self.training:
@@ -105,8 +105,8 @@ class ConeScore(nn.Module):
     @full_precision
     def forward(self, lower: Tensor, upper: Tensor) -> Tensor:
         """Scores of pairs of points."""
-        aperture, angle = cone_angles(lower, upper, _root(self.space))
-        return self.log_scale.exp() * (aperture - angle)
+        aperture, angle = cone_angles(lower, upper, _root(self.space, lower))
+        return self.log_scale.exp().to(lower.device) * (aperture - angle)
 
 
 class Anchors(nn.Module):
@@ -149,9 +149,10 @@ def cone_angles(lower: Tensor, upper: Tensor, root: Tensor | float) -> tuple[Ten
     return narrow.arcsin(), torch.atan2(across, along)
 
 
-def _root(space: Space) -> Tensor | float:
+def _root(space: Space, points: Tensor) -> Tensor | float:
     if isinstance(space, Hyperbolic):
-        return space.number().sqrt()
+        # Points that were brought to the CPU are scored there.
+        return space.number(points).sqrt()
     if isinstance(space, Euclidean):
         return 1.0
     raise ModelError(f"Expected a flat or hyperbolic space, got {type(space).__name__}.")

@@ -11,6 +11,7 @@ from torch.nn import functional
 from hgcn import kernels
 from hgcn.data.pairs import distinct, find, keys, pairs_at
 from hgcn.errors import GraphError
+from hgcn.geometry.scalars import wide, widest
 
 HIDDEN = 32
 FACTS = 9 + (kernels.FARTHEST - 1) + 8
@@ -22,7 +23,8 @@ class Shown(NamedTuple):
 
     Attributes:
         graph: the edges in both directions, without self-loops, neighbours in order.
-        weight: the mean weight of both directions, in the order of ``graph``, float64.
+        weight: the mean weight of both directions, in the order of ``graph``; float64, where the
+            device has that.
         direction: which directions there are (:func:`hgcn.kernels.pair_counts`), in the same order.
         undirected: whether all edges are there in both directions.
     """
@@ -66,7 +68,7 @@ def both_ways(edge_index: Tensor, edge_weight: Tensor | None, n: int) -> Shown:
     """
     if _is_mirrored(edge_index, n):
         graph = _rows(edge_index, n)
-        weight = graph.weights(edge_weight, torch.float64)
+        weight = graph.weights(edge_weight, widest(edge_index))
         if edge_weight is not None:
             weight = 0.5 * (weight + edge_weight)
         direction = torch.full_like(edge_index[1], 3, dtype=torch.int8)
@@ -80,9 +82,9 @@ def both_ways(edge_index: Tensor, edge_weight: Tensor | None, n: int) -> Shown:
     direction = torch.zeros(len(known), dtype=torch.int8, device=known.device)
     direction[there] += 1
     direction[reverse] += 2
-    weight = graph.weights(None, torch.float64)
+    weight = graph.weights(None, widest(edge_index))
     if edge_weight is not None:
-        half = 0.5 * edge_weight[proper].double()
+        half = 0.5 * wide(edge_weight[proper])
         weight = torch.zeros_like(weight).index_add(0, there, half).index_add(0, reverse, half)
     return Shown(graph, weight, direction, undirected=bool((direction == 3).all()))
 
@@ -170,23 +172,23 @@ class _Degrees:
         graph, n = shown.graph, shown.graph.num_targets
         self.keys = graph.target.long() * n + graph.source
         self.direction = shown.direction
-        self.degree = graph.degree.double()
+        self.degree = wide(graph.degree)
         self.parts: list[Tensor] = []  # out and in, where they differ
         if not shown.undirected:
             zero = torch.zeros_like(self.degree)
             ways = (self.direction & 1, self.direction >> 1)
-            self.parts = [zero.index_add(0, graph.target, way.double()) for way in ways]
+            self.parts = [zero.index_add(0, graph.target, wide(way)) for way in ways]
 
     def __call__(self, pairs: Tensor) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         """Logarithms of degrees of both ends ``[2, M]``, and of those out of and into each."""
         at, own = find(self.keys, keys(pairs, len(self.degree)))
-        degree = (self.degree[pairs] - own.double()).log1p()
+        degree = (self.degree[pairs] - wide(own)).log1p()
         if not self.parts:
             return degree, (degree, degree)
         way = torch.where(own, self.direction[at], 0)
         leaving, coming = torch.stack((way & 1, way >> 1)), torch.stack((way >> 1, way & 1))
         out, into = (
-            (count[pairs] - between.double()).log1p()
+            (count[pairs] - wide(between)).log1p()
             for count, between in zip(self.parts, (leaving, coming), strict=True)
         )
         return degree, (out, into)

@@ -40,7 +40,7 @@ class Checkpoint:
         self.file = path / layout.RESUME
         self.about = {
             "data": problem.graph.fingerprint(),
-            "settings": problem.config.to_toml(),
+            "settings": problem.config.replace(device="cpu").to_toml(),  # it may go on elsewhere
         }
         if (path / layout.AUTO).exists():
             self.about["candidates"] = files.checksum(path / layout.AUTO)

@@ -158,7 +158,7 @@ def _predictions(run: Run, task: Any) -> Iterator[Panel]:
 
 
 def _links(run: Run, task: Any) -> Iterator[Panel]:
-    first, second = (logits.double().cpu() for logits in task.outputs("test"))
+    first, second = (logits.cpu().double() for logits in task.outputs("test"))
     if not len(first) or not len(second):
         return
     chance = [Series("", [0, 1], [0, 1], "guide")]
@@ -220,7 +220,7 @@ def _classes(run: Run, task: Any) -> Iterator[Panel]:
     heads = ["class", "precision", "recall", "F1", "nodes"]
     yield Panel("Scores of each class", table(heads, scores), wide=len(names) > 12)
     series = [Series("", [0, 1], [0, 1], "guide")]
-    logits, y = logits.double().cpu(), y.cpu()
+    logits, y = logits.cpu().double(), y.cpu()
     for name, chance in (
         ("as learnt", logits.softmax(1)),
         ("calibrated", run.calibration.classes(logits)),

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 
 from hgcn.config import Config
 from hgcn.errors import ConfigError, DivergenceError, RunError
+from hgcn.geometry.scalars import wide
 from hgcn.models.predictor import Predictor
 from hgcn.names import VAL_LOSS
 from hgcn.ranks import current
@@ -120,6 +121,7 @@ class State:
             "optimizer": self.optimizer.state_dict(),
             "generator": self.generator.get_state(),
             "dropout": torch.get_rng_state(),
+            "dropout_there": [torch.cuda.get_rng_state(gpu) for gpu in _gpus(self.predictor)],
             "epoch": self.epoch,
             "steps": self.steps,
             "best": asdict(self.best),
@@ -133,6 +135,8 @@ class State:
         self.optimizer.load_state_dict(tree["optimizer"])
         self.generator.set_state(tree["generator"])
         torch.set_rng_state(tree["dropout"])
+        for gpu, drawn in zip(_gpus(self.predictor), tree.get("dropout_there", ()), strict=False):
+            torch.cuda.set_rng_state(drawn, gpu)
         self.epoch = tree["epoch"]
         self.steps = tree.get("steps", self.epoch)  # an epoch of older ones is one step
         self.best = Best(**tree["best"])
@@ -156,10 +160,18 @@ def train(
         on_epoch: called after each epoch.
         checkpoint: called after each epoch, to store the state if it is time for that.
     """
-    # Dropout draws from torch's own generator, whose state is given back afterwards.
-    with torch.random.fork_rng(devices=[]), enough_memory(task.config):
+    # Dropout draws from generators of torch's own, whose states are given back afterwards.
+    with (
+        torch.random.fork_rng(_gpus(task.predictor), device_type="cuda"),
+        enough_memory(task.config),
+    ):
         torch.manual_seed(task.config.seed)
         return _train(task, resume, on_epoch, checkpoint)
+
+
+def _gpus(predictor: Predictor) -> list[torch.device]:
+    """The device of a network, if dropout has a generator of its own there."""
+    return [predictor.device] if predictor.device.type == "cuda" else []
 
 
 def _train(
@@ -262,7 +274,7 @@ def _train_epoch(task: Task, state: State, epoch: int, let_in: Held) -> Tensor:
                 raise KeyboardInterrupt
     if not losses:
         raise RunError(f"Expected the task to have a batch for epoch {epoch}, got none.")
-    return torch.stack(losses).double().mean()
+    return wide(torch.stack(losses)).mean()
 
 
 def _generator(batches: Iterator[Any]) -> Generator[Any]:

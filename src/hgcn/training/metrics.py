@@ -104,7 +104,7 @@ def _average_precision(positive: Tensor, negative: Tensor) -> float:
 
 
 def _accuracy(logits: Tensor, y: Tensor) -> float:
-    return float((logits.argmax(-1) == y).double().mean())
+    return float((logits.argmax(-1) == y).cpu().double().mean())
 
 
 def _f1(logits: Tensor, y: Tensor) -> float:

@@ -16,6 +16,7 @@ from hgcn.data.sent import sent
 from hgcn.data.sparse import select_rows
 from hgcn.data.splits import NodeSplit, split_links, split_nodes
 from hgcn.errors import ConfigError, GraphError
+from hgcn.geometry.scalars import wide
 from hgcn.inference.calibration import Calibration, fit_temperature
 from hgcn.inference.feature_map import FeatureMap
 from hgcn.inference.predict import class_blocks, class_probabilities, class_table, known_classes
@@ -247,7 +248,7 @@ class NodeTask(Task):
         weight = self._class_weight
         if weight is None:
             return len(classes)
-        total = weight[classes].double().sum()
+        total = wide(weight[classes]).sum()
         return float(total) if total.is_cpu else total.to(weight.dtype)  # no GPU is waited for
 
     def _class_loss(self, part: NodePart, agreement: float) -> Tensor:
@@ -308,7 +309,7 @@ class NodeTask(Task):
         for part in parts:
             logits, y = self.outputs(part)
             losses[part] = {
-                when: float(functional.cross_entropy(how.scale * logits.double(), y))
+                when: float(functional.cross_entropy(how.scale * wide(logits), y))
                 for when, how in (("before", Calibration()), ("after", fitted))
             }
         return {

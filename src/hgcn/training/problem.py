@@ -97,7 +97,19 @@ def check_device(config: Config) -> None:
     if not has_device(config.device):
         raise ConfigError(
             f"Expected `device` to be one that torch has here, like 'cpu', got {config.device!r}."
+            f"{_why_not(config.device)}"
         )
+
+
+def _why_not(name: str) -> str:
+    """What a device of CUDA lacks."""
+    if not name.startswith("cuda"):
+        return ""
+    if torch.version.cuda is None and torch.version.hip is None:
+        return f" Torch {torch.__version__} is built without CUDA: install a build that has it."
+    if not torch.cuda.is_available():
+        return " Torch finds no GPU, or no driver for it."
+    return f" Number of GPUs, counted from cuda:0: {torch.cuda.device_count()}."
 
 
 def with_usual_model(graph: Graph, config: Config, given: Mapping[str, Any]) -> Config:

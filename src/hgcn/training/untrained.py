@@ -7,6 +7,7 @@ from torch import Tensor
 
 from hgcn import kernels
 from hgcn.data.pairs import distinct, find, keys
+from hgcn.geometry.scalars import wide
 from hgcn.nn.structure import both_ways
 
 PATH_SHARE = 0.01
@@ -49,6 +50,6 @@ def untrained_scores(
 def _degree_product(pairs: Tensor, edge_index: Tensor, n: int) -> Tensor:
     """Out-degree times in-degree, counted without the edge between the two."""
     known = distinct(keys(edge_index[:, edge_index[0] != edge_index[1]], n))
-    own = find(known, keys(pairs, n))[1].double()
-    out, into = (torch.bincount(end, minlength=n).double() for end in (known // n, known % n))
+    own = wide(find(known, keys(pairs, n))[1])
+    out, into = (wide(torch.bincount(end, minlength=n)) for end in (known // n, known % n))
     return (out[pairs[0]] - own) * (into[pairs[1]] - own)

@@ -7,6 +7,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from hgcn.data.sparse import select_rows
+from hgcn.geometry.scalars import wide
 from hgcn.inference.smoothing import spread
 from hgcn.models.linear import product
 from hgcn.models.optim import Adam
@@ -44,7 +45,7 @@ def logistic_regression(x: Tensor, classes: Tensor, others: Tensor, count: int) 
         chosen = torch.linspace(0, len(x) - 1, MOST_NODES).long()
         x, classes = select_rows(x, chosen), classes[chosen]
     values = x if x.layout is torch.strided else x.values()
-    length = float(values.double().square().sum() / max(len(x), 1)) ** 0.5
+    length = float(wide(values).square().sum() / max(len(x), 1)) ** 0.5
     scale = 1 / length if length > 0 else 1.0
     weight = x.new_zeros(count, x.shape[1], layout=torch.strided).requires_grad_()
     bias = torch.zeros(count, dtype=weight.dtype, device=weight.device).requires_grad_()

@@ -17,6 +17,7 @@ from __future__ import annotations
 import functools
 import logging
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -59,16 +60,36 @@ def _works(device: torch.device) -> bool:
 
 
 def _can(*tensors: Tensor, width: int = 1) -> bool:
-    """Whether the kernels can run on tensors of these devices and types, of that dimension."""
+    """Whether the kernels can run on tensors of these devices and types, of that dimension.
+
+    A number on the CPU among tensors of a GPU, as torch allows it, has no address there.
+    """
     device = tensors[0].device
     return (
         1 <= width <= WIDEST
         and all(x.dtype in (torch.float32, torch.float64) for x in tensors)
+        and all(x.device == device for x in tensors)
         and (device.type != "cpu" or os.environ.get("TRITON_INTERPRET") == "1")
         and _works(device)
     )
 
 
+def _where_it_is(operation: Callable[..., Any]) -> Callable[..., Any]:
+    """Run an operation with the GPU of its first tensor as the current one.
+
+    Triton launches on the current GPU of CUDA, which is the first unless somebody has chosen. In a
+    backward pass autograd does this by itself.
+    """
+
+    @functools.wraps(operation)
+    def run(first: Tensor, *rest: Any, **options: Any) -> Any:
+        with torch.cuda.device_of(first):  # type: ignore[no-untyped-call]
+            return operation(first, *rest, **options)
+
+    return run
+
+
+@_where_it_is
 def translate(v: Tensor, bias: Tensor, c: Tensor) -> Any:
     """Points ``[n, d]``, translated by a bias ``[d]`` or ``[n, d]``."""
     fits = v.dim() == 2 and bias.shape in (v.shape, v.shape[1:]) and c.dim() == 0
@@ -79,6 +100,7 @@ def translate(v: Tensor, bias: Tensor, c: Tensor) -> Any:
     return Translate.apply(v, bias.to(v.dtype), c)  # type: ignore[no-untyped-call]
 
 
+@_where_it_is
 def squared_distance(v: Tensor, w: Tensor, c: Tensor) -> Any:
     """Squared distances of two lists of points ``[n, d]``, with one curvature for all."""
     fits = v.dim() == 2 and v.shape == w.shape and c.dim() == 0
@@ -89,6 +111,7 @@ def squared_distance(v: Tensor, w: Tensor, c: Tensor) -> Any:
     return SquaredDistance.apply(v, w.to(v.dtype), c)  # type: ignore[no-untyped-call]
 
 
+@_where_it_is
 def local_sum(
     target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
 ) -> Any:
@@ -101,6 +124,7 @@ def local_sum(
     return LocalSum.apply(target, source, weight.to(target.dtype), c, graph, same)  # type: ignore[no-untyped-call]
 
 
+@_where_it_is
 def weighted_sum(x: Tensor, weight: Tensor, graph: Neighbourhoods) -> Any:
     """Weighted sums over neighbourhoods, of any dimension."""
     if not _can(x, weight):
@@ -110,6 +134,7 @@ def weighted_sum(x: Tensor, weight: Tensor, graph: Neighbourhoods) -> Any:
     return WeightedSum.apply(x, weight.to(x.dtype), graph)  # type: ignore[no-untyped-call]
 
 
+@_where_it_is
 def attention(
     left: Tensor,
     right: Tensor | None,
@@ -131,6 +156,7 @@ def attention(
     return Attention.apply(left, right, bias, vector, prior, graph, negative_slope)  # type: ignore[no-untyped-call]
 
 
+@_where_it_is
 def pair_counts(pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoods) -> Any:
     """Counts of what pairs have in common, with bounded work for each."""
     if not _can(weight):

@@ -22,7 +22,7 @@ from hgcn.kernels import rows as host_rows
 from hgcn.kernels.numba_cpu.counts_of_pairs import MOST_PATHS, MOST_REACHED, MOST_SHARED
 from hgcn.kernels.triton_gpu.rows import by_target
 from hgcn.kernels.triton_gpu.sums import sum_over_rows
-from hgcn.kernels.triton_gpu.tiles import TILE, whole
+from hgcn.kernels.triton_gpu.tiles import OPTIONS, TILE, kernel, whole
 
 if TYPE_CHECKING:
     from hgcn.kernels.csr import Neighbourhoods
@@ -68,15 +68,22 @@ def _pair(pairs, count, m, start):
 
 
 @triton.jit
+def _number(first, stride, width):
+    """How many of first, first + stride, ... are below ``width``, however they are rounded."""
+    number = tl.maximum(tl.ceil((width - first) / stride), 0.0)
+    number -= tl.where(first + (number - 1.0) * stride < width, 0.0, 1.0)
+    return tl.maximum(number, 0.0).to(tl.int64)
+
+
+@triton.jit
 def _samples(width, most, draw):
     """Every how many of ``width`` things are taken, from where on, and how many that are."""
     stride = tl.maximum(1.0, width.to(tl.float64) / most)
     first = tl.where(stride > 1.0, draw * stride, 0.0)
-    number = tl.ceil((width.to(tl.float64) - first) / stride).to(tl.int64)
-    return stride, first, tl.maximum(number, 0)
+    return stride, first, _number(first, stride, width.to(tl.float64))
 
 
-@triton.jit
+@kernel
 def _count(
     pairs, count, start, other, weight, strength, amount, root, direction, out,
     MOST_SHARED: tl.constexpr, MOST_PATHS: tl.constexpr, TILE: tl.constexpr,
@@ -123,7 +130,7 @@ def _count(
         u = u.to(tl.int64)
         low_u = tl.load(start + u)
         width = (tl.load(start + u + 1) - low_u).to(tl.float64)
-        looks = tl.maximum(tl.ceil((width - offset) / stride).to(tl.int64), 0)
+        looks = _number(offset, stride, width)
         scale = tl.load(root + u)
         if u != j:
             for block in range(0, looks, TILE):
@@ -197,7 +204,7 @@ def _reach(
     return meeting, last
 
 
-@triton.jit
+@kernel
 def _search(
     pairs, count, start, other, out, queues,
     MOST_REACHED: tl.constexpr, SIZE: tl.constexpr, TILE: tl.constexpr,
@@ -252,7 +259,7 @@ def counts(pairs: Tensor, weight: Tensor, direction: Tensor, graph: Neighbourhoo
     strength = sum_over_rows(weight.new_ones(graph.num_sources, 1), weight, rows)[:, 0]
     strength = strength.clamp_min(torch.finfo(torch.float64).tiny).contiguous()
     amount, root = degree.clamp_min(2).log().reciprocal(), degree.clamp_min(1).rsqrt()
-    options = {"TILE": TILE, "num_warps": 1, "enable_fp_fusion": False}
+    options = {"TILE": TILE, **OPTIONS}
     _count[count,](
         pairs, count, rows.start, rows.other, weight, strength, amount, root, whole(direction),
         out, MOST_SHARED=MOST_SHARED, MOST_PATHS=MOST_PATHS, **options,

@@ -33,8 +33,10 @@ from hgcn.kernels.triton_gpu.scalars import asinh, kappa_of
 from hgcn.kernels.triton_gpu.tiles import (
     curvature_gradient,
     doubles,
+    kernel,
     point_tile,
     programs,
+    rows_of_program,
     spread,
     whole,
     zeros_on,
@@ -54,11 +56,8 @@ def _squared_sine(v, w, of_v, of_w, row, rows, d, WIDTH: tl.constexpr, D: tl.con
 
 
 @triton.jit
-def _distance_forward(
-    v, w, c, zeros, out, rows, d, TILE: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr
-):  # fmt: skip
-    """out_i = squared distance of v_i and w_i."""
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+def _polar_forms(v, w, c, zeros, row, rows, d, WIDTH: tl.constexpr, D: tl.constexpr):
+    """The root of c, the number s, and of v and of w the factors of directions and radial_of."""
     real = v.dtype.element_ty
     root = tl.sqrt(tl.load(c).to(tl.float64)).to(real)
     largest_v, square_v = sizes_of(v, row, rows, d, WIDTH, D)
@@ -66,9 +65,21 @@ def _distance_forward(
     of_v = inverses_of(largest_v, square_v)
     of_w = inverses_of(largest_w, square_w)
     s = _squared_sine(v, w, of_v, of_w, row, rows, d, WIDTH, D)
+    # All sums are before the first of these, see tiles.spread.
     s = spread(s, zeros)
-    _, _, _, p_v = radial_of(length_of(largest_v, square_v, zeros).to(real), root)
-    _, _, _, p_w = radial_of(length_of(largest_w, square_w, zeros).to(real), root)
+    radial_v = radial_of(length_of(largest_v, square_v, zeros).to(real), root)
+    radial_w = radial_of(length_of(largest_w, square_w, zeros).to(real), root)
+    return root, s, of_v, of_w, radial_v, radial_w
+
+
+@kernel
+def _distance_forward(
+    v, w, c, zeros, out, rows, d, TILE: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr
+):  # fmt: skip
+    """out_i = squared distance of v_i and w_i."""
+    row = rows_of_program(TILE)
+    root, s, _, _, radial_v, radial_w = _polar_forms(v, w, c, zeros, row, rows, d, WIDTH, D)
+    p_v, p_w = radial_v[3], radial_w[3]
     f_v, sinh_v = decay_and_sinh(p_v)
     f_w, sinh_w = decay_and_sinh(p_w)
     sinh_half_gap = 0.5 * (p_w - p_v) * (f_v + f_w)
@@ -77,23 +88,16 @@ def _distance_forward(
     tl.store(out + row, length * length, mask=row < rows)
 
 
-@triton.jit
+@kernel
 def _distance_backward(
     v, w, c, zeros, out, grad_out, grad_v, grad_w, moment, rows, d,
     TILE: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     """Gradients of the forward pass; the one by H is 4 kappa/c."""
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
-    real = v.dtype.element_ty
-    root = tl.sqrt(tl.load(c).to(tl.float64)).to(real)
-    largest_v, square_v = sizes_of(v, row, rows, d, WIDTH, D)
-    largest_w, square_w = sizes_of(w, row, rows, d, WIDTH, D)
-    of_v = inverses_of(largest_v, square_v)
-    of_w = inverses_of(largest_w, square_w)
-    s = _squared_sine(v, w, of_v, of_w, row, rows, d, WIDTH, D)
-    s = spread(s, zeros)
-    rho_v, slope_v, ratio_v, p_v = radial_of(length_of(largest_v, square_v, zeros).to(real), root)
-    rho_w, slope_w, ratio_w, p_w = radial_of(length_of(largest_w, square_w, zeros).to(real), root)
+    row = rows_of_program(TILE)
+    root, s, of_v, of_w, radial_v, radial_w = _polar_forms(v, w, c, zeros, row, rows, d, WIDTH, D)
+    rho_v, slope_v, ratio_v, p_v = radial_v
+    rho_w, slope_w, ratio_w, p_w = radial_w
     f_v, sinh_v = decay_and_sinh(p_v)
     f_w, sinh_w = decay_and_sinh(p_w)
     grad = tl.load(grad_out + row, mask=row < rows, other=0.0)

@@ -27,7 +27,7 @@ from hgcn.kernels.triton_gpu.points import (
 )
 from hgcn.kernels.triton_gpu.rows import segment_of
 from hgcn.kernels.triton_gpu.scalars import kappa_of, kappa_slope
-from hgcn.kernels.triton_gpu.tiles import spread
+from hgcn.kernels.triton_gpu.tiles import kernel, rows_of_program, spread
 
 EDGE_COLUMNS = 3
 """Numbers of an edge for its source: factors of P_i and u_i in the gradient by u_j; by rho_j."""
@@ -36,7 +36,7 @@ NUMBERS = tl.constexpr(2)
 """Numbers of a row beside its vector: the gradient by rho_i, and the factor of P_i in its turn."""
 
 
-@triton.jit
+@kernel
 def edges_backward(
     target_u, target_p, source_u, source_p, weight, other, grad_step,
     grad_weight, by_source, turn, numbers, start, further, owner, count, d,
@@ -133,13 +133,13 @@ def _product_with_directions(
     return product
 
 
-@triton.jit
+@kernel
 def targets_backward(
     v, c, zeros, grad_step, turn, numbers, grad_v, moment, rows, d,
     TILE: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     """Add to the gradients by the targets what comes from their edges."""
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    row = rows_of_program(TILE)
     inside = row < rows
     root = tl.sqrt(tl.load(c).to(tl.float64))
     largest, square = sizes_of(v, row, rows, d, WIDTH, D)
@@ -171,7 +171,7 @@ def targets_backward(
         store_rows(grad_v, row, rows, column, d, value)
 
 
-@triton.jit
+@kernel
 def columns_backward(
     target_u, grad_step, by_source, other, edge, turn, numbers, start, further, owner, count, d,
     SEGMENT: tl.constexpr, TILE: tl.constexpr, D: tl.constexpr,
@@ -201,13 +201,13 @@ def columns_backward(
     tl.store(numbers + program, total_by_rho)
 
 
-@triton.jit
+@kernel
 def sources_backward(
     v, c, zeros, turn, numbers, grad_v, moment, rows, d,
     ADDED: tl.constexpr, TILE: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
     """Gradient by the sources, added to that of the targets where both are one set of nodes."""
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    row = rows_of_program(TILE)
     inside = row < rows
     root = tl.sqrt(tl.load(c).to(tl.float64))
     largest, square = sizes_of(v, row, rows, d, WIDTH, D)

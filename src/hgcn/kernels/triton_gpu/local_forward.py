@@ -10,15 +10,15 @@ section 4. The numbers of edges have the type of the tensors: none is beyond e^8
 
 from __future__ import annotations
 
-import triton
 import triton.language as tl
 
 from hgcn.kernels.triton_gpu.points import decay_and_sinh
 from hgcn.kernels.triton_gpu.rows import segment_of
 from hgcn.kernels.triton_gpu.scalars import kappa_of
+from hgcn.kernels.triton_gpu.tiles import kernel
 
 
-@triton.jit
+@kernel
 def local_steps(
     target_u, target_p, source_u, source_p, weight, other, step,
     start, further, owner, count, d,

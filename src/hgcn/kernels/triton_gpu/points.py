@@ -21,7 +21,14 @@ import triton.language as tl
 from torch import Tensor
 
 from hgcn.kernels.triton_gpu.scalars import expm1, saturate
-from hgcn.kernels.triton_gpu.tiles import point_tile, programs, spread, zeros_on
+from hgcn.kernels.triton_gpu.tiles import (
+    kernel,
+    point_tile,
+    programs,
+    rows_of_program,
+    spread,
+    zeros_on,
+)
 
 TINY = tl.constexpr(1e-37)
 """A vector with no entry beyond this is the origin."""
@@ -130,12 +137,12 @@ def gradient_by_vector(rho, slope, ratio, root, by_rho, turn_u):
     return of_u, root * ratio, slope * by_rho * rho / ratio
 
 
-@triton.jit
+@kernel
 def _polar(
     v, c, zeros, direction, growth, rows, d,
     TILE: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
 ):  # fmt: skip
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    row = rows_of_program(TILE)
     root = tl.sqrt(tl.load(c).to(tl.float64))
     largest, square = sizes_of(v, row, rows, d, WIDTH, D)
     _, _, _, p = radial_of(length_of(largest, square, zeros), root)

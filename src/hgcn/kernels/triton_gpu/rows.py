@@ -22,7 +22,14 @@ import triton.language as tl
 from torch import Tensor
 
 from hgcn.kernels.triton_gpu.points import load_rows, store_rows
-from hgcn.kernels.triton_gpu.tiles import OPTIONS, TILE, power_of_two, programs
+from hgcn.kernels.triton_gpu.tiles import (
+    OPTIONS,
+    TILE,
+    kernel,
+    power_of_two,
+    programs,
+    rows_of_program,
+)
 
 if TYPE_CHECKING:
     from hgcn.kernels.csr import Neighbourhoods
@@ -116,12 +123,12 @@ def segment_of(start, further, owner, count, SEGMENT: tl.constexpr):
     return row, low, high
 
 
-@triton.jit
+@kernel
 def _fold(
     x, further, rows, d, LARGEST: tl.constexpr, TILE: tl.constexpr, D: tl.constexpr
 ):  # fmt: skip
     """Add to each row of x the sums of its further segments, or take the largest of all."""
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    row = rows_of_program(TILE)
     column = tl.program_id(1) * D + tl.arange(0, D)
     inside = row < rows
     first = tl.load(further + row, mask=inside, other=0)

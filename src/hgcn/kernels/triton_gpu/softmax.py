@@ -19,7 +19,7 @@ from torch import Tensor
 
 from hgcn.kernels.derivatives import once
 from hgcn.kernels.triton_gpu.rows import SEGMENT, by_source, by_target, fold, segment_of
-from hgcn.kernels.triton_gpu.tiles import OPTIONS, TILE, edge_tile, whole
+from hgcn.kernels.triton_gpu.tiles import OPTIONS, TILE, edge_tile, kernel, whole
 
 if TYPE_CHECKING:
     from hgcn.kernels.csr import Neighbourhoods
@@ -33,7 +33,7 @@ def _units(x, node, inside, width, base, column, hidden):
     return tl.load(at, mask=here, other=0.0)
 
 
-@triton.jit
+@kernel
 def _scores(
     left, right, bias, vector, other, share, top, start, further, owner, count,
     left_width, right_width, shift, hidden,
@@ -60,7 +60,7 @@ def _scores(
     tl.store(top + tl.program_id(0).to(tl.int64) * heads + head, largest)
 
 
-@triton.jit
+@kernel
 def _exponentials(
     share, prior, top, total, start, further, owner, count,
     SEGMENT: tl.constexpr, TILE: tl.constexpr,
@@ -81,7 +81,7 @@ def _exponentials(
     tl.store(total + tl.program_id(0).to(tl.int64) * heads + head, added)
 
 
-@triton.jit
+@kernel
 def _gradients_of_rows(
     left, right, bias, other, share, grad_share, mean, grad_score, active,
     start, further, owner, count, left_width, right_width, shift, hidden,
@@ -109,7 +109,7 @@ def _gradients_of_rows(
     tl.store(at, total, mask=known)
 
 
-@triton.jit
+@kernel
 def _means(
     share, grad_share, mean, start, further, owner, count,
     SEGMENT: tl.constexpr, TILE: tl.constexpr,
@@ -126,7 +126,7 @@ def _means(
     tl.store(mean + tl.program_id(0).to(tl.int64) * heads + head, added)
 
 
-@triton.jit
+@kernel
 def _gradients_of_columns(
     left, right, bias, other, edge, grad_score, by_unit,
     start, further, owner, count, left_width, right_width, shift, hidden,

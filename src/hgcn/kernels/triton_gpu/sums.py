@@ -8,20 +8,26 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import torch
-import triton
 import triton.language as tl
 from torch import Tensor
 
 from hgcn.kernels.derivatives import once
 from hgcn.kernels.triton_gpu.points import load_rows
 from hgcn.kernels.triton_gpu.rows import SEGMENT, DeviceRows, by_source, by_target, fold, segment_of
-from hgcn.kernels.triton_gpu.tiles import edge_tile, point_tile, programs, whole
+from hgcn.kernels.triton_gpu.tiles import (
+    edge_tile,
+    kernel,
+    point_tile,
+    programs,
+    rows_of_program,
+    whole,
+)
 
 if TYPE_CHECKING:
     from hgcn.kernels.csr import Neighbourhoods
 
 
-@triton.jit
+@kernel
 def _sum_over_segments(
     x, weight, other, edge, out, start, further, owner, count, d,
     SEGMENT: tl.constexpr, TILE: tl.constexpr, D: tl.constexpr,
@@ -41,12 +47,12 @@ def _sum_over_segments(
     tl.store(out + tl.program_id(0).to(tl.int64) * d + column, total, mask=column < d)
 
 
-@triton.jit
+@kernel
 def _edge_products(
     x, y, target, source, out, edges, d, TILE: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr
 ):  # fmt: skip
     """out_e = x_i . y_j."""
-    e = tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+    e = rows_of_program(TILE)
     inside = e < edges
     i = tl.load(target + e, mask=inside, other=0)
     j = tl.load(source + e, mask=inside, other=0)

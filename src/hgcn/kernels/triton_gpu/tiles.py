@@ -30,6 +30,17 @@ registers than there are; ``tests/kernels/ptx_child.py`` counts them."""
 OPTIONS = {"num_warps": 1, "enable_fp_fusion": False}
 """Those of kernels with one warp."""
 
+# Triton compiles anew for numbers that are one or a multiple of 16. Those of a mini-batch change
+# with each.
+kernel = functools.partial(triton.jit, do_not_specialize=("rows", "count", "edges"))
+"""Decorate a function that is launched; those that it calls are ``triton.jit``."""
+
+
+@triton.jit
+def rows_of_program(TILE: tl.constexpr):
+    """The rows of this program, in 64 bits: there may be more pairs than 32 can count."""
+    return tl.program_id(0).to(tl.int64) * TILE + tl.arange(0, TILE)
+
 
 @triton.jit
 def spread(x, zeros):

@@ -29,7 +29,7 @@ from hgcn.kernels.triton_gpu.points import (
     unit,
 )
 from hgcn.kernels.triton_gpu.scalars import MAX_RADIUS, asinhc, expm1, saturate
-from hgcn.kernels.triton_gpu.tiles import spread
+from hgcn.kernels.triton_gpu.tiles import kernel, rows_of_program, spread
 
 
 @triton.jit
@@ -83,6 +83,40 @@ def _of_step(length):
 
 
 @triton.jit
+def _polar_forms(
+    v, t, c, grad, zeros, row, at, rows, d,
+    UNITS: tl.constexpr, GRAD: tl.constexpr, WIDTH: tl.constexpr, D: tl.constexpr,
+):  # fmt: skip
+    """What the columns of a tile are needed for, all but the results.
+
+    Returns:
+        The root of c and the scale of steps; factors of the directions of v and t; their cosine in
+        the type of the tensors; what :func:`_products` returns, in float64; :func:`radial_of` the
+        points; and the lengths of the steps in units of the curvature radius.
+    """
+    root = tl.sqrt(tl.load(c).to(tl.float64))
+    scale = 1.0 if UNITS else root
+    largest, squared = sizes_of(v, row, rows, d, WIDTH, D)
+    largest_t, squared_t = sizes_of(t, at, rows, d, WIDTH, D)
+    of_v = inverses_of(largest, squared)
+    of_t = inverses_of(largest_t, squared_t)
+    cosine, sine_2, leak, grad_u, grad_across = _products(
+        v, t, grad, of_v, of_t, row, at, rows, d, GRAD, WIDTH, D
+    )
+    # All sums are before the first of these, see tiles.spread.
+    products = (
+        spread(cosine, zeros).to(tl.float64),
+        spread(sine_2, zeros).to(tl.float64),
+        spread(leak, zeros).to(tl.float64),
+        spread(grad_u, zeros).to(tl.float64),
+        spread(grad_across, zeros).to(tl.float64),
+    )
+    radial = radial_of(length_of(largest, squared, zeros), root)
+    length = scale * length_of(largest_t, squared_t, zeros)
+    return root, scale, of_v, of_t, cosine, products, radial, length
+
+
+@kernel
 def translate_forward(
     v, t, c, zeros, out, rows, d,
     SHARED: tl.constexpr, UNITS: tl.constexpr,
@@ -92,26 +126,16 @@ def translate_forward(
 
     ``SHARED`` is one step for all rows; ``UNITS`` are steps in units of the curvature radius.
     """
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    row = rows_of_program(TILE)
     at = row * 0 if SHARED else row
-    root = tl.sqrt(tl.load(c).to(tl.float64))
-    scale = 1.0 if UNITS else root
-    largest, squared = sizes_of(v, row, rows, d, WIDTH, D)
-    largest_t, squared_t = sizes_of(t, at, rows, d, WIDTH, D)
-    of_v = inverses_of(largest, squared)
-    of_t = inverses_of(largest_t, squared_t)
-    one_cosine, sine_2, leak, _, _ = _products(
-        v, t, v, of_v, of_t, row, at, rows, d, False, WIDTH, D
+    root, _, of_v, of_t, one_cosine, products, radial, length = _polar_forms(
+        v, t, c, v, zeros, row, at, rows, d, UNITS, False, WIDTH, D
     )
-    # All sums are before the first of these, see tiles.spread.
-    cosine = spread(one_cosine, zeros).to(tl.float64)
-    sine_2 = spread(sine_2, zeros).to(tl.float64)
-    leak = spread(leak, zeros).to(tl.float64)
-    _, _, _, p = radial_of(length_of(largest, squared, zeros), root)
+    cosine, sine_2, leak, _, _ = products
+    p = radial[3]
     f, sinh_rho = decay_and_sinh(p)
     half = p * (1.0 + f)  # 2 sinh(rho/2)
     cosh_rho = 1.0 + 0.5 * half * half
-    length = scale * length_of(largest_t, squared_t, zeros)
     tau, _, _, p_t, f_t, cosh_tau, sigma = _of_step(length)
     par = tau * cosine
     square = tau * tau * sine_2
@@ -136,7 +160,7 @@ def translate_forward(
         store_rows(out, row, rows, column, d, moved)
 
 
-@triton.jit
+@kernel
 def translate_backward(
     v, t, c, zeros, grad_out, grad_v, grad_t, moment, rows, d,
     SHARED: tl.constexpr, UNITS: tl.constexpr,
@@ -147,30 +171,19 @@ def translate_backward(
     ``moment`` is v times its gradient minus the output times its own; plus t times its gradient,
     but for steps in units of the curvature radius, which have no unit.
     """
-    row = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    row = rows_of_program(TILE)
     at = row * 0 if SHARED else row
-    root = tl.sqrt(tl.load(c).to(tl.float64))
-    scale = 1.0 if UNITS else root
-    largest, squared = sizes_of(v, row, rows, d, WIDTH, D)
-    largest_t, squared_t = sizes_of(t, at, rows, d, WIDTH, D)
-    of_v = inverses_of(largest, squared)
-    of_t = inverses_of(largest_t, squared_t)
-    one_cosine, sine_2, leak, grad_dot_u, grad_dot_across = _products(
-        v, t, grad_out, of_v, of_t, row, at, rows, d, True, WIDTH, D
+    root, scale, of_v, of_t, one_cosine, products, radial, length = _polar_forms(
+        v, t, c, grad_out, zeros, row, at, rows, d, UNITS, True, WIDTH, D
     )
-    # All sums are before the first of these, see tiles.spread.
-    cosine = spread(one_cosine, zeros).to(tl.float64)
-    sine_2 = spread(sine_2, zeros).to(tl.float64)
-    leak = spread(leak, zeros).to(tl.float64)
-    grad_dot_u = spread(grad_dot_u, zeros).to(tl.float64)
-    grad_dot_across = spread(grad_dot_across, zeros).to(tl.float64) - leak * grad_dot_u
-    rho, slope, ratio, p = radial_of(length_of(largest, squared, zeros), root)
+    cosine, sine_2, leak, grad_dot_u, grad_dot_across = products
+    grad_dot_across -= leak * grad_dot_u
+    rho, slope, ratio, p = radial
     f, sinh_rho = decay_and_sinh(p)
     sinhc_rho = sinhc_of(rho, p)
     half = p * (1.0 + f)  # 2 sinh(rho/2)
     cosh_rho = 1.0 + 0.5 * half * half
     tilt = half / (1.0 + p + f) * sinhc_rho  # (cosh(rho) - 1)/rho
-    length = scale * length_of(largest_t, squared_t, zeros)
     tau, slope_t, shrink, p_t, f_t, cosh_tau, sigma = _of_step(length)
     par = tau * cosine
     square = tau * tau * sine_2
