@@ -141,7 +141,10 @@ class Config:
     attention: bool | None = setting(None, "weight neighbours by attention", group="model")
     heads: int | None = setting(None, "attention heads", group="model", low=1)
     symmetric: bool | None = setting(
-        None, "normalise messages by the degrees of both ends, as GCN does", group="model"
+        None,
+        "normalise messages by the degrees of both ends, as GCN does; by default for words of "
+        "nodes with few labels",
+        group="model",
     )
     root_weight: bool | None = setting(
         None, "map a node's own point apart from its neighbours'", group="model"

@@ -56,6 +56,22 @@ def test_what_is_given_stays_and_a_model_has_only_its_own_settings():
     assert choose(given, Config(task="node", model="sgc")).act is None
 
 
+def test_the_rule_makes_hgcn_the_network_that_has_gcn_as_its_limit():
+    """What `tests/nn/test_symmetric.py` shows to be GCN, unless another average is asked for."""
+    given = graph(words=True, labelled=20)
+    names = ("symmetric", "attention", "aggregation", "point_dropout", "dropout")
+
+    def found(**settings: object) -> list[object]:
+        config = choose(given, Config(task="node", **settings))
+        return [getattr(config, name) for name in names]
+
+    assert found() == [True, False, "origin", 0.4, 0.0]
+    assert found(attention=True)[:2] == [True, True]
+    assert found(aggregation="centroid")[:3] == [False, True, "centroid"]
+    assert found(model="hnn") == [None, None, None, 0.0, 0.3]
+    assert found(model="gcn") == [None, None, None, None, 0.3]
+
+
 def test_links_have_none_of_it():
     config = choose(graph(words=True, labelled=20), Config(task="link"))
     assert (config.consistency, config.ties_by_loss, config.weight_decay) == (0.0, False, 0.0)

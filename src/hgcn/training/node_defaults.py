@@ -7,17 +7,25 @@ from typing import Any
 
 import torch
 
+from hgcn.config import Config
 from hgcn.data.graph import Graph
+from hgcn.models.table import options_of
 
 FEW = 10
 """Labels are few if there are at least so many nodes for each: then agreement may help."""
+AS_GCN: Mapping[str, Any] = {
+    "act": "tanh", "dropout": 0.0, "point_dropout": 0.4, "symmetric": True, "attention": False,
+    "aggregation": "origin",
+}  # fmt: skip
+"""A hyperbolic network that is GCN but for its curvature: few labels do not train attention."""
 
 
-def node_defaults(graph: Graph, labelled: Callable[[], int]) -> Mapping[str, Any]:
+def node_defaults(graph: Graph, config: Config, labelled: Callable[[], int]) -> Mapping[str, Any]:
     """What was best over several graphs together; see docs/nodes.md.
 
     Args:
         graph: the graph.
+        config: the settings that are given.
         labelled: counts the training nodes, where the rule asks for them.
     """
     found: dict[str, Any] = {"ties_by_loss": True}
@@ -28,6 +36,8 @@ def node_defaults(graph: Graph, labelled: Callable[[], int]) -> Mapping[str, Any
             "consistency": 2.0, "feature_dropout": 0.8, "dropout": 0.3, "act": "none", "lr": 0.03,
             "weight_decay": 5e-4, "class_weights": True, "patience": 200,
         }  # fmt: skip
+        if "symmetric" in options_of(config.model) and config.aggregation in (None, "origin"):
+            found |= AS_GCN
     return found
 
 

@@ -102,7 +102,7 @@ class NodeTask(Task):
         """
         if config.consistency is not None:
             return {}
-        return node_defaults(graph, lambda: len(cls.split(graph, config).train))
+        return node_defaults(graph, config, lambda: len(cls.split(graph, config).train))
 
     @classmethod
     def split(cls, graph: Graph, config: Config) -> NodeSplit:
