@@ -2,6 +2,7 @@
 
     python benchmarks/link_defaults.py --graphs power usair --set lr=0.01 --set 'layers=1 dim=32'
     python benchmarks/link_defaults.py --graphs cora --preset --lost
+    python benchmarks/link_defaults.py --graphs openflights --seeds 1 --term
 
 For each graph and model: the defaults (src/hgcn/training/link_defaults.py; with --preset those of
 the data set, if it has some), and the same with the changes of each --set. The splits are others
@@ -10,7 +11,8 @@ other one is scored. No test part is evaluated.
 
 With --lost also where the score is lost: for edges with common neighbours, for others on a path of
 up to sixteen edges, and for those with nothing in common, their share in per cent, and how much of
-the difference of the ROC AUC to 100 comes from them.
+the difference of the ROC AUC to 100 comes from them. With --term also the two scores with none and
+with half of the structural term of the trained network.
 """
 
 from __future__ import annotations
@@ -82,6 +84,21 @@ def lost(task: LinkTask) -> list[tuple[float, float]]:
     return [(100 * float(kind.double().mean()), float(missed[kind].sum())) for kind in kinds]
 
 
+@torch.no_grad()
+def with_part(task: LinkTask, share: float) -> list[float]:
+    """The scores with a share of the term, which is linear in its last weights."""
+    term = task.predictor.structure
+    if term is None:
+        raise SystemExit("Expected a network with the structural term.")
+    kept = [(weight, weight.clone()) for weight in (term.out.weight, term.direct.weight)]
+    for weight, value in kept:
+        weight.copy_(share * value)
+    found = task.metrics("test")
+    for weight, value in kept:
+        weight.copy_(value)
+    return [100 * found[score] for score in SCORES]
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--graphs", nargs="+", default=list(GRAPHS))
@@ -91,12 +108,14 @@ def main() -> None:
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE ...")
     parser.add_argument("--preset", action="store_true")
     parser.add_argument("--lost", action="store_true")
+    parser.add_argument("--term", action="store_true")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     variants = {"as it is": {}} | {text: parsed(text) for text in options.set}
-    kinds = "common neighbours, a path, nothing |" if options.lost else ""
-    print(f"| graph | model | settings | ROC AUC | same degrees | each | seconds | {kinds}")
-    print("| --- | --- | --- | --: | --: | --: | --: |" + " --: |" * bool(kinds))
+    more = ["common neighbours, a path, nothing"] * options.lost
+    more += ["no term", "half of it"] * options.term
+    header = ["graph", "model", "settings", "ROC AUC", "same degrees", "each", "seconds", *more]
+    print(f"| {' | '.join(header)} |\n|{' --- |' * len(header)}")
     for name in options.graphs:
         graph = load(name)
         for model in options.models:
@@ -119,6 +138,9 @@ def main() -> None:
                     parts = zip(*map(lost, tasks), strict=True)
                     means_of = [[statistics.fmean(x) for x in zip(*p, strict=True)] for p in parts]
                     line.append(", ".join(f"{s:.0f} %: {m:.2f}" for s, m in means_of))
+                for share in (0.0, 0.5) if options.term else ():
+                    both = zip(*[with_part(task, share) for task in tasks], strict=True)
+                    line.append(", ".join(f"{statistics.fmean(one):.2f}" for one in both))
                 print(f"| {' | '.join(line)} |", flush=True)
 
 
