@@ -138,7 +138,8 @@ def main() -> None:
                     parts = zip(*map(lost, tasks), strict=True)
                     means_of = [[statistics.fmean(x) for x in zip(*p, strict=True)] for p in parts]
                     line.append(", ".join(f"{s:.0f} %: {m:.2f}" for s, m in means_of))
-                for share in (0.0, 0.5) if options.term else ():
+                term = options.term and tasks[0].predictor.structure is not None
+                for share in (0.0, 0.5) if term else ():
                     both = zip(*[with_part(task, share) for task in tasks], strict=True)
                     line.append(", ".join(f"{statistics.fmean(one):.2f}" for one in both))
                 print(f"| {' | '.join(line)} |", flush=True)
