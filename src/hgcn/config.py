@@ -197,6 +197,10 @@ class Config:
         "hierarchy: nodes in each step "
         "that ancestors are told from (1000)", group="training", above=0, high=1e6,
     )  # fmt: skip
+    degree_negatives: float = setting(
+        0.0, "links: share of the random pairs whose nodes are drawn by degree, so that degrees "
+        "tell less", group="training", low=0, high=1,
+    )  # fmt: skip
     step_nodes: int | None = setting(
         None,
         "hierarchy: nodes in each step (64 to 8192, by size and model)",
