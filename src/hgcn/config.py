@@ -196,9 +196,13 @@ class Config:
         group="training", low=0, high=0.95,
     )  # fmt: skip
     negatives: float | None = setting(
-        None, "links: random pairs for each edge in the loss (1; 5 with --structure and words); "
-        "hierarchy: nodes in each step "
-        "that ancestors are told from (1000)", group="training", above=0, high=1e6,
+        None, "links: random pairs for each edge in the loss (1; 5 with --structure and "
+        "words, few edges for each); hierarchy: nodes in each step that ancestors are told from "
+        "(1000)", group="training", above=0, high=1e6,
+    )  # fmt: skip
+    degree_negatives: float = setting(
+        0.0, "links: share of the random pairs whose nodes are drawn by degree, so that degrees "
+        "tell less", group="training", low=0, high=1,
     )  # fmt: skip
     step_nodes: int | None = setting(
         None,

@@ -47,6 +47,7 @@ class NetworkSettings(TypedDict, total=False):
     clip: float
     hidden_share: float | None
     negatives: float | None
+    degree_negatives: float
     step_nodes: int | None
     class_weights: bool | None
     link_regulariser: float

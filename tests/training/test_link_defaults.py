@@ -42,6 +42,16 @@ def test_words_get_one_layer_and_more_negatives():
     assert (dense.layers, dense.negatives, dense.aggregation) == (2, 1, "local")
 
 
+def test_words_are_like_other_features_where_there_are_many_edges_for_each():
+    def layers(count):
+        width = graph.num_edges // count
+        places = torch.arange(51), torch.arange(50) % width, torch.ones(50)
+        return choose(graph.replace(x=csr_matrix(*places, (50, width))), LINK).layers
+
+    graph = ring(50, chords=9)
+    assert (layers(20), layers(25)) == (1, 2)
+
+
 def test_trees_with_features_hide_more():
     assert choose(ring(50, x=torch.randn(50, 3)), LINK).hidden_share == 0.3
     assert choose(ring(50), LINK).hidden_share == 0.1

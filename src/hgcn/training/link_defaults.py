@@ -21,6 +21,8 @@ ENOUGH = 4096
 """More edges in a step take longer to count, and teach no faster."""
 LARGE = 100_000
 """With more edges a full batch takes longer than a mini-batch, and teaches no more."""
+MANY = 20
+"""With more edges for each word a network cannot memorise words so easily."""
 STEPS = 16
 """Mini-batches of an epoch of a large graph: hiding edges and validating take a while too."""
 
@@ -54,7 +56,7 @@ def _of_structure(graph: Graph, config: Config) -> dict[str, Any]:
     }  # fmt: skip
     if _validation_edges(graph, config) < FEW:
         found["patience"] = 200
-    if graph.x is not None and graph.x.layout == torch.sparse_csr:  # words, easily memorised
+    if _has_rare_words(graph):
         found |= {
             "feature_dropout": 0.5, "dropout": 0.2, "layers": 1, "root_weight": False,
             "attention": False, "aggregation": "origin", "negatives": 5.0,
@@ -63,6 +65,14 @@ def _of_structure(graph: Graph, config: Config) -> dict[str, Any]:
         # Without its edge a pair of a tree has nothing in common: there are no counts to keep.
         found["hidden_share"] = 0.3
     return found
+
+
+def _has_rare_words(graph: Graph) -> bool:
+    """Whether features are words, and edges too few to keep a network from memorising these."""
+    x = graph.x
+    if x is None or x.layout != torch.sparse_csr:
+        return False
+    return graph.num_edges <= MANY * x.shape[1]
 
 
 def _validation_edges(graph: Graph, config: Config) -> float:

@@ -25,6 +25,7 @@ from hgcn.models.predictor import Predictor
 from hgcn.names import PARTS
 from hgcn.nn.structure import Shown, both_ways, facts_on
 from hgcn.training.batches import Plan, num_batches
+from hgcn.training.degree_negatives import DegreeNegatives
 from hgcn.training.hard import HARD, hard_ends, hard_metrics
 from hgcn.training.hiding import Hiding, Units
 from hgcn.training.link_batches import LinkBatch, plan_links
@@ -130,6 +131,9 @@ class LinkTask(Task):
         need = int(expected) * (3 * 8 + 2 * 4 * config.dim)
         check_memory(need, "the negatives of a step", config)
         self._hiding = Hiding(split.train, self.home)
+        self._negatives = DegreeNegatives(
+            split, graph.num_nodes, graph.graph_ids, config.degree_negatives
+        )
 
     def _prepare(self, name: str, part: LinkPart) -> None:
         """Put the input and the pairs of a part on the device, in a numbering of its own nodes."""
@@ -213,7 +217,7 @@ class LinkTask(Task):
         return (
             seen,
             positives,
-            self._numbered("train", self.parts.sample_negatives(count, generator)),
+            self._numbered("train", self._negatives.draw(count, generator)),
             hidden,
         )
 
