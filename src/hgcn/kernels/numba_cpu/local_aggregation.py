@@ -19,7 +19,6 @@ from hgcn.kernels.numba_cpu.local_backward import (
 from hgcn.kernels.numba_cpu.local_forward import local_forward
 from hgcn.kernels.numba_cpu.points import Points, polar_form
 from hgcn.kernels.numba_cpu.tensors import array, curvature_gradient, empty, root_of
-from hgcn.kernels.rows import Doubles
 
 if TYPE_CHECKING:
     from hgcn.kernels.csr import Neighbourhoods
@@ -35,8 +34,8 @@ class LocalSum(torch.autograd.Function):
     ) -> Tensor:  # fmt: skip
         """Keep the steps; the polar forms and the numbers of edges are computed again."""
         out, steps = _aggregate(target, source, weight, c, graph, same=same, central=False)
-        ctx.save_for_backward(target, source, weight, c)
-        ctx.graph, ctx.same, ctx.whole, ctx.steps = graph, same, source is target, steps
+        ctx.save_for_backward(target, source, weight, c, *steps)
+        ctx.graph, ctx.same, ctx.whole = graph, same, source is target
         return out
 
     @staticmethod
@@ -44,7 +43,7 @@ class LocalSum(torch.autograd.Function):
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients by targets, sources, weights and c; those of one set of nodes are added."""
         kinds = {"same": ctx.same, "whole": ctx.whole, "central": False}
-        given = ctx.saved_tensors, ctx.graph, ctx.steps, grad_out
+        given = ctx.saved_tensors, ctx.graph, grad_out
         return *_gradients(*given, **kinds), None, None
 
 
@@ -58,15 +57,15 @@ class Centroid(torch.autograd.Function):
         """See it from the targets, then from there: it does not depend on the viewpoint."""
         at, _ = _aggregate(target, source, weight, c, graph, same=False, central=True)
         out, steps = _aggregate(at, source, weight, c, graph, same=False, central=True)
-        ctx.save_for_backward(at, source, weight, c)
-        ctx.graph, ctx.steps = graph, steps
+        ctx.save_for_backward(at, source, weight, c, *steps)
+        ctx.graph = graph
         return out
 
     @staticmethod
     @once
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients by sources, weights and c."""
-        given = ctx.saved_tensors, ctx.graph, ctx.steps, grad_out
+        given = ctx.saved_tensors, ctx.graph, grad_out
         _, *gradients = _gradients(*given, same=False, whole=False, central=True)
         return None, *gradients, None
 
@@ -74,25 +73,26 @@ class Centroid(torch.autograd.Function):
 def _aggregate(
     target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods, *,
     same: bool, central: bool,
-) -> tuple[Tensor, list[Doubles]]:  # fmt: skip
+) -> tuple[Tensor, list[Tensor]]:  # fmt: skip
     """The result, the step that leads to it, and the sum of cosh(D) where it is needed."""
     root = root_of(c)
     targets, sources = _points(target, source, root, same)
     edges = _edges(graph, weight, same)
-    out, step, time = empty(target), np.empty(target.shape), np.zeros(len(target) * central)
+    out, step = empty(target), target.new_empty(target.shape, dtype=torch.float64)
+    time = step.new_zeros(len(target) * central)
     in_chunks(
-        local_forward, len(edges.bounds) - 1, targets, sources, edges, root, central, step, time,
-        out.numpy(),
+        local_forward, len(edges.bounds) - 1, targets, sources, edges, root, central,
+        step.numpy(), time.numpy(), out.numpy(),
     )  # fmt: skip
     return out, [step, time]
 
 
 def _gradients(
-    saved: tuple[Tensor, ...], graph: Neighbourhoods, steps: list[Doubles], grad_out: Tensor, *,
+    saved: tuple[Tensor, ...], graph: Neighbourhoods, grad_out: Tensor, *,
     same: bool, whole: bool, central: bool,
 ) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:  # fmt: skip
     """Gradients by targets, sources, weights and c; if ``whole``, sources are the targets."""
-    target, source, weight, c = saved
+    target, source, weight, c, step, time = saved
     root = root_of(c)
     rows, columns = graph.by_target, graph.by_source
     targets, sources = _points(target, source, root, same)
@@ -106,8 +106,8 @@ def _gradients(
     row_moment, column_moment = np.split(moment, [len(rows.bounds) - 1])
     in_chunks(
         local_backward_rows, len(row_moment), targets, sources, _edges(graph, weight, same), root,
-        central, *steps, array(grad_out), grad_target.numpy(), grad_step.numpy(),
-        grad_weight.numpy(), by_source.numpy(), row_moment,
+        central, step.numpy(), time.numpy(), array(grad_out), grad_target.numpy(),
+        grad_step.numpy(), grad_weight.numpy(), by_source.numpy(), row_moment,
     )  # fmt: skip
     in_chunks(
         local_backward_columns, len(column_moment), targets.vector, sources, columns, root,
