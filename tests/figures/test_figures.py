@@ -209,9 +209,16 @@ def test_the_figure_of_few_dimensions_has_a_line_for_each_network_that_was_run(
     axes = figures.lowdim_figure(tmp_path / "runs.jsonl").axes
     assert len(axes) == 8
     (drawn,) = (ax for ax in axes if ax.containers)
-    found = {c.get_label(): [c[0].get_xdata().tolist(), c[0].get_ydata().tolist()]
-             for c in drawn.containers}  # fmt: skip
+    # Networks stand side by side, less than half of the way to the next dimension aside.
+    found = {
+        c.get_label(): [
+            (2 ** np.log2(np.array(c[0].get_xdata(), float)).round()).tolist(),
+            np.array(c[0].get_ydata(), float).tolist(),
+        ]
+        for c in drawn.containers
+    }
     dims = [2, 4, 8, 16]
+    assert len({tuple(c[0].get_xdata()) for c in drawn.containers}) == 3
     assert found == {
         "GCN": [dims, [80.0] * 4],
         "SAGE": [dims, [80.0] * 4],
@@ -247,6 +254,9 @@ def test_training_figure_shows_the_history(run: Run, tmp_path: Path) -> None:
     )
     for k in range(3):
         np.testing.assert_allclose(c.get_lines()[k].get_ydata(), [r[f"c{k}"] for r in run.history])
+    # A space has the name that the page gives it.
+    page = [layer.title.lower() for layer in scene_from_run(run).layers]
+    assert [text.get_text() for text in c.get_legend().get_texts()] == page
     check_file(figure, tmp_path / "training.svg")
 
 

@@ -114,6 +114,8 @@ def test_wrong_nodes_are_refused(runs):
         runs["link"].explain(1, 1)
     with pytest.raises(GraphError, match="got 'nobody'"):
         runs["node"].explain("nobody")
+    with pytest.raises(GraphError, match="Did you mean 'rung 1' or 'rung 10' or 'rung 11'"):
+        runs["node"].explain("Rung 1")
     # Names are as good as ids.
     assert runs["node"].explain("rung 17").subject == runs["node"].explain(17).subject == "rung 17"
     with pytest.raises(ConfigError, match="Did you mean 'name'"):

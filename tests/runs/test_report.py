@@ -15,7 +15,18 @@ from sklearn import metrics as sklearn_metrics
 
 from hgcn.cli import main
 from hgcn.errors import ConfigError
-from hgcn.reports.charts import Axis, Series, chart, histogram
+from hgcn.reports.charts import (
+    BOTTOM,
+    HEIGHT,
+    LEFT,
+    RIGHT,
+    TOP,
+    WIDTH,
+    Axis,
+    Series,
+    chart,
+    histogram,
+)
 from hgcn.reports.page import Panel, Section, render_report, table
 from hgcn.runs.fit import fit
 from hgcn.runs.folder import load_run
@@ -57,6 +68,20 @@ def test_training_leaves_a_report(folder):
     for row in run.metrics["confusion"]["test"]:
         for count in row:
             assert f">{count}</td>" in node
+
+
+def test_the_table_of_scores_says_which_are_of_the_test_part(folder):
+    page = (folder / "link" / "report.html").read_text()
+    run = load_run(folder / "link")
+    head, first = re.search(r"<thead>(.*?)</thead><tbody><tr>(.*?)</tr>", page, re.S).groups()
+    spans = re.findall(r'colspan="(\d+)"[^>]*>(\w*)<', head)
+    names = list(run.metrics["val"])
+    assert spans == [("1", ""), (str(len(names)), "validation"), (str(len(names)), "test")]
+    assert len(re.findall(r'scope="col"', head)) == 1 + 2 * len(names)
+    cells = [float(cell) for cell in re.findall(r"<td>([\d.]+)</td>", first)]
+    wanted = [100 * run.metrics[part][name] for part in ("val", "test") for name in names]
+    assert cells == pytest.approx(wanted, abs=0.006)
+    assert "input" in re.findall(r'<span class="s0">([^<]*)<', page)
 
 
 def test_the_page_needs_nothing_and_runs_nothing(folder):
@@ -146,6 +171,13 @@ def test_charts_have_round_ticks_and_no_points_outside():
     assert len(corners) == 3  # without the NaN
     assert all(46 <= x <= 350 and 24 <= y <= 194 for x, y in corners)
     assert drawing.startswith('<p class="legend"><span class="s0">one</span></p>')
+
+
+def test_a_curve_of_one_point_is_seen():
+    drawing = chart([Series("one", [0.4], [0.7], "marked")], Axis("x", 0, 1), Axis("y", 0, 1))
+    (dot,) = re.findall(r'class="dots full s0" d="M([\d.]+) ([\d.]+)h0"', drawing)
+    assert float(dot[0]) == pytest.approx(LEFT + 0.4 * (WIDTH - RIGHT - LEFT), abs=0.06)
+    assert float(dot[1]) == pytest.approx(TOP + 0.3 * (HEIGHT - BOTTOM - TOP), abs=0.06)
 
 
 def test_a_histogram_is_shares_of_each_group():

@@ -191,7 +191,11 @@ def test_names_of_nodes():
     assert labels_of(graph, "town") == ["Ulm", "Ulm", "Bonn"]
     with pytest.raises(ConfigError, match="Did you mean 'town'"):
         labels_of(graph, "twn")
-    # Ids that are text are names already.
+    # Ids that are text are names already, unless a column says that it has them.
+    ids = np.array(["p7", "p8", "p9"])
+    for name, wanted in (("town", None), ("Name", ["Ann", "p8", "Cid"])):
+        column = {name: columns["name"]}
+        assert labels_of(Graph(edges, num_nodes=3, ids=ids, columns=column)) == wanted
     assert labels_of(Graph(edges, num_nodes=2, ids=np.array(["a", "b"]), columns={})) is None
     assert labels_of(Graph(edges, num_nodes=2)) is None
 

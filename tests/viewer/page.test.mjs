@@ -6,9 +6,9 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 
 const assets = new URL("../../src/hgcn/viewer/assets/", import.meta.url);
-const files = ["geometry.js", "data.js", "colours.js", "space.js", "panel.js", "caption.js"];
+const files = ["geometry.js", "data.js", "colours.js", "space.js", "crowd.js", "panel.js", "caption.js"];
 const names = [
-  "distanceBetween", "frechetMean", "mobius", "seenFrom", "HyperbolicSpace", "FlatSpace",
+  "distanceBetween", "frechetMean", "mobius", "seenFrom", "HyperbolicSpace", "FlatSpace", "Crowd",
   "formatShare", "formatNumber", "numberColumn", "nearestOf", "neighbourLists", "describeNeighbours",
   "categoryMark", "categoryColour", "markReach", "markCorners", "isHollow", "shuffled", "wrapped", "missingOf", "findNodes",
 ];
@@ -66,6 +66,21 @@ test("home is the mean of the nodes, and the origin where a root is there", () =
   const [x, y] = new page.HyperbolicSpace(layer, false).home;
   assert.ok(Math.abs(x - 4) < 0.01 && Math.abs(y) < 0.01);
   assert.deepEqual([...new page.HyperbolicSpace(layer, true).home], [0, 0]);
+});
+
+test("a plane at home shows all nodes, but for a few that are far away", () => {
+  for (const [far, shown] of [[1.5, 101], [40, 100]]) {
+    const points = new Float64Array([...cloud(100, 1, 5), far, 0.2]);
+    const seen = new page.FlatSpace({ points, curvature: null }).place(new Float64Array(303));
+    let inside = 0, reach = 0;
+    for (let i = 0; i < seen.length; i += 3) {
+      const most = Math.max(Math.abs(seen[i]), Math.abs(seen[i + 1]));
+      if (most < 0.93) inside++;
+      if (most < 0.93) reach = Math.max(reach, most);
+    }
+    assert.ok(inside >= shown - 3 && inside <= shown, `${inside} of ${shown}`);
+    assert.ok(reach > 0.8);
+  }
 });
 
 test("a move and its undoing leave every node where it was", () => {
@@ -168,4 +183,23 @@ test("probable links have their rank", () => {
   };
   const rows = page.missingOf({ missing }, 2).map(({ rank, node }) => [rank, node]);
   assert.deepEqual(rows, [[2, 1], [3, 0]]);
+});
+
+test("edges in lonely places may have more ink, and those in the crowd no less than usual", () => {
+  const crowded = 400, lonely = 3;
+  const shown = new Float64Array(3 * (crowded + lonely));
+  const points = cloud(crowded, 0.1, 3, [0.7, 0]);
+  for (let i = 0; i < crowded; i++) shown.set(points.subarray(2 * i, 2 * i + 2), 3 * i);
+  for (let i = crowded; i < crowded + lonely; i++) shown.set([-0.5, 0.1 * (i - crowded)], 3 * i);
+  const crowd = new page.Crowd(crowded + lonely);
+  crowd.fill(Array.from({ length: crowded + lonely }, (_, i) => i), shown, 1);
+  const mean = crowd.loneliness.subarray(0, crowded).reduce((sum, one) => sum + one / crowded, 0);
+  assert.ok(mean < 2, `${mean} in the crowd`);
+  for (const one of crowd.loneliness.subarray(crowded)) assert.ok(one > 10, `${one} where few are`);
+  assert.ok(crowd.loneliness.every((one) => one >= 1));
+  // A small move changes it little: nothing flickers.
+  const before = crowd.loneliness.slice();
+  for (let i = 0; i < shown.length; i += 3) shown[i] += 1e-4;
+  crowd.fill(Array.from({ length: crowded + lonely }, (_, i) => i), shown, 1);
+  crowd.loneliness.forEach((one, i) => assert.ok(Math.abs(one / before[i] - 1) < 0.02));
 });

@@ -14,7 +14,9 @@ import torch
 
 from browser import NAMES, Browser, find_browser
 from hgcn import geometry
+from hgcn.cli import main
 from hgcn.data.graph import Graph
+from hgcn.runs.fit import fit
 from hgcn.viewer import (
     Categories,
     Layer,
@@ -135,14 +137,24 @@ def test_a_drag_outside_the_rim_turns_the_disk(tree):
 
 def test_wheel_flies_to_the_pointer_and_back_home(tree):
     disk = state(tree)["disk"]
-    x, y = disk["x"] + 0.6 * disk["radius"], disk["y"]
-    for _ in range(3):
-        tree.wheel(x, y, -240)
-        tree.settle()
-    away = tree.eval("hgcn.centre()")
-    assert away[0] > 1
-    assert abs(away[1]) < 0.01  # the pointer is on a whole pixel, the disk need not be
-    for _ in range(8):
+    start = positions(tree)
+    x, y = screen(tree, 3)
+    tree.wheel(x, y, -60)
+    tree.settle()
+    # A quarter of a notch is a quarter of the curvature radius, along the line to the node.
+    way = torch.tensor(tree.eval("hgcn.centre()")).double()
+    torch.testing.assert_close(
+        way, start[3] / start[3].norm() * 0.25 / 1.2**0.5, rtol=0.02, atol=0.01
+    )
+    # Wherever the pointer is, the wheel does not fly past the last node.
+    for turn in range(5):
+        x = disk["x"] + 0.6 * disk["radius"] * math.cos(turn)
+        y = disk["y"] + 0.6 * disk["radius"] * math.sin(turn)
+        for _ in range(9):
+            tree.wheel(x, y, -240)
+            tree.settle()
+        assert float(positions(tree).norm(dim=1).min()) < 0.5
+    for _ in range(20):
         tree.wheel(x, y, 240)
         tree.settle()
     assert math.hypot(*tree.eval("hgcn.centre()")) < 0.02
@@ -745,6 +757,33 @@ def test_the_card_says_what_the_model_says(show):
     assert state(page)["column"] == "neighbours kept in the drawing"
 
 
+def test_the_card_of_a_run_says_what_hgcn_embed_writes(browser, folder):
+    edges = "\n".join(["source,target", *(f"p{k},p{(k - 1) // 2}" for k in range(1, 80))])
+    (folder / "edges.csv").write_text(edges)
+    fit(folder / "edges.csv", task="link", out=folder / "run", dim=6, epochs=6, eval_every=2)
+    table = folder / "points.csv"
+    assert main(["embed", str(folder / "run"), "-o", str(table)]) == 0
+    rows = [line.split(",") for line in table.read_text().splitlines()[1:]]
+    ids, points = [row[0] for row in rows], torch.tensor([list(map(float, r[1:])) for r in rows])
+    c = json.loads((folder / "run" / "metrics.json").read_text())["curvatures"][-1]
+    true = distances(points.double(), c)
+    page = browser.open(folder / "run" / "disk.html")
+    for node in np.random.default_rng(0).choice(len(ids), 20, replace=False).tolist():
+        page.eval(f"hgcn.visit('{ids[node]}')")
+        told, tables = facts(page), card(page)
+        assert float(told["radius"]) == pytest.approx(float(points[node].norm()), rel=6e-3)
+        for kind in ("edge to", "nearest in the model"):
+            for name, away, *_ in tables[kind]:
+                if name != "itself":
+                    expected = float(true[node, ids.index(name)])
+                    assert float(away) == pytest.approx(expected, rel=6e-3, abs=2e-3)
+        rank = sorted(float(away) for _, away in tables["nearest in the model"])
+        expected = true[node].sort().values[1:11]
+        assert rank == pytest.approx(expected.tolist(), rel=6e-3, abs=2e-3)
+    assert page.problems() == []
+    page.close()
+
+
 def test_names_marks_ranks_and_captions(show):
     points, scene = projected_scene()
     page = show(scene)
@@ -784,10 +823,11 @@ def test_names_marks_ranks_and_captions(show):
     # A saved drawing says what it is, what was lost, what the colours mean, what is selected.
     root = ET.fromstring(page.eval("hgcn.svg()"))
     said = " ".join(root.itertext())
-    for text in ("Ring", "curvature −1.5", "nearest neighbours", "Selected: Town 4", "label", "10"):
+    for text in ("Ring", "curvature −1.5", "nearest neighbours", "Selected: Town 4", "label", "10",
+                 "the most probable link"):  # fmt: skip
         assert text in said
     order = list(root.iter())
-    (dashes,) = [g for g in order if g.get("stroke-dasharray")]
+    (dashes,) = [g for g in order if g.get("stroke-dasharray") and g.tag.endswith("}g")]
     nodes = [g for g in order if g.get("stroke-width") == "0.6"]
     assert order.index(nodes[0]) < order.index(dashes)  # above the dots
     assert not any("rgba" in (e.get(a) or "") for e in root.iter() for a in ("fill", "stroke"))
@@ -832,6 +872,26 @@ def test_no_move_leaves_an_empty_screen(show):
         assert state(page)["zoom"] == pytest.approx(1)
 
 
+def test_a_tiny_cloud_is_told_and_magnified_on_its_place(show):
+    tree = tree_scene(60)
+    assert "magnifies" not in show(tree).text(".lost")
+    tiny = Scene(
+        "tiny", [Layer("One", 0.004 * tree.layers[-1].points + [1, 2], 1.0)], tree.ids, tree.edges
+    )
+    page = show(tiny)
+    assert "All nodes lie close together" in page.text(".lost")
+    disk = state(page)["disk"]
+    places = np.array(page.eval("hgcn.screen()"))
+    assert np.ptp(places, axis=0).max() < 40
+    for _ in range(8):  # beside the cloud, as nobody hits it well
+        page.wheel(disk["x"] + 30, disk["y"] + 30, -240)
+        page.settle()
+    left, top = np.array(page.eval("hgcn.screen()")).T - [[disk["x"]], [disk["y"]]]
+    away = np.maximum(abs(left), abs(top)) / disk["radius"]
+    assert np.quantile(away, 0.9) < 1.2
+    assert np.quantile(away, 0.9) > 0.3
+
+
 def boxes(page, *selectors):
     return [
         page.eval(
@@ -868,6 +928,39 @@ def test_on_a_phone_nothing_lies_over_the_disks(show, disks):
         .filter(e => e.getBoundingClientRect().height < 39.5).map(e => e.outerHTML)""")
     assert small == []
     assert page.eval("document.documentElement.scrollWidth") <= 390
+
+
+def test_names_on_a_phone_are_short_and_leave_the_selected_node_free(show):
+    scene = replace(
+        tree_scene(60), labels=[f"A rather long name of patient {k}" for k in range(60)]
+    )
+    page = show(scene, size=(390, 844), touch=True)
+    page.eval("hgcn.visit('patient 3')")
+    page.settle()
+    labels = state(page)["labels"]
+    assert labels[0].startswith("A rather long name")  # its own comes first
+    assert max(map(len, labels)) == 22
+    x, y = screen(page, 3)
+    boxes = page.eval("hgcn.names()")
+    assert len(boxes) == len(labels) > 1
+    for left, top, right, bottom in boxes:
+        assert not (left < x < right and top < y < bottom)
+        assert left >= 0
+        assert right <= 390
+
+
+def test_the_card_of_a_hub_is_short_until_asked(show):
+    star = Scene("star", [Layer("One", np.random.default_rng(0).normal(size=(40, 2)), 1.0)],
+                 np.arange(40), np.stack((np.zeros(39, int), np.arange(1, 40))))  # fmt: skip
+    page = show(star)
+    page.eval("hgcn.visit('0')")
+    page.settle()
+    assert len(card(page)["edge to"]) == 10
+    assert "and 29 more" in page.text("#node")
+    page.eval("document.querySelector('#node .note .link').click()")
+    told = {row[0] for row in card(page)["edge to"]}
+    assert told == {str(k) for k in range(1, 40)}
+    assert "more" not in page.text("#node")
 
 
 def test_the_hover_follows_the_wheel(tree):

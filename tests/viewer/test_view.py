@@ -72,6 +72,27 @@ def test_view_writes_and_opens(
     assert capsys.readouterr().out.strip() == str(page)
 
 
+def test_who_waits_is_told_what_is_done_and_where_pages_are(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    words = ["view", str(folder / "hgcn"), "--no-open", "-o", str(tmp_path / "page.html")]
+    assert main(words) == 0
+    assert capsys.readouterr().err == ""  # a file is no place for progress
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    assert main(words) == 0
+    said = capsys.readouterr().err
+    steps = ["embedding 31 nodes", "reading the attention", "looking for probable links", "drawing"]
+    assert [step in said for step in steps] == [True] * 4
+    assert said.endswith("\r\033[K")  # and in the end nothing is left of it
+    monkeypatch.undo()
+    run = tmp_path / "run"
+    quick = ["--dim", "3", "--epochs", "2", "--model", "hgcn", "--task", "link"]
+    assert main(["train", str(folder / "tree.csv"), "--out", str(run), *quick]) == 0
+    told = capsys.readouterr().out
+    assert f"Page of the embedding: {run / 'disk.html'}" in told
+    assert f"Page of the report: {run / 'report.html'}" in told
+
+
 def test_view_compares_without_overwriting(folder: Path, opened: list[str]) -> None:
     words = ["view", str(folder / "hgcn"), "--compare", str(folder / "gcn"), "--no-open"]
     assert main(words) == 0

@@ -13,7 +13,7 @@ from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError, GraphError
 from hgcn.experiments.paper import TITLES
 from hgcn.inference.attention import Attention, attention_layers, heard_from, shares_of
-from hgcn.plots.style import BLUE, INK, ORANGE, SOFT, new_figure, style
+from hgcn.plots.style import BLUE, INK, LETTERS, ORANGE, SOFT, lettered, new_figure, style
 from hgcn.runs.fit import fit
 from hgcn.scenes.columns import depth, labels_of
 
@@ -114,18 +114,20 @@ def attention_figure(runs: Sequence[Run], *, node: Any = None) -> Figure:
     with style():
         figure = new_figure(4.4 * len(groups), 5.6)
         panels = figure.subplots(2, len(groups), squeeze=False, height_ratios=(3, 1.3))
-        for (above, below), group, share in zip(panels.T, groups.values(), shares, strict=True):
+        columns = zip(panels.T, groups.values(), shares, strict=True)
+        for k, ((above, below), group, share) in enumerate(columns):
             model = group[0].config.model
             _draw(above, around, share, level, top)
             _name(above, around, names)
             heard = heard_from(_last_two(group[0]), centre)
             upward = sum(s for j, s in heard.items() if level[j] < level[centre])
-            above.set_title(TITLES.get(model, model), loc="center")
-            said = f"node {names[centre]} hears {upward:.0%} from above, over two layers"
+            lettered(above, LETTERS[k], TITLES.get(model, model))
+            said = f"node {names[centre]} hears {100 * upward:.0f} % from above, over two layers"
             above.text(
                 0.5, -0.09, said, transform=above.transAxes, ha="center", va="top", color=SOFT
             )
-            _spread(below, [upward_shares(run, level) for run in group], upward)
+            said = _spread(below, [upward_shares(run, level) for run in group], upward)
+            lettered(below, LETTERS[len(groups) + k], said, fontsize=9)
         panels[1, 0].set_ylabel("per cent of nodes")
         highest = max(ax.get_ylim()[1] for ax in panels[1])
         for ax in panels[1]:
@@ -151,8 +153,8 @@ def upward_shares(run: Run, level: np.ndarray) -> np.ndarray:
     return np.where(level > level.min(), above, np.nan)
 
 
-def _spread(ax: Axes, seeds: list[np.ndarray], drawn: float) -> None:
-    """How the shares from above are spread over all nodes, a line for each seed."""
+def _spread(ax: Axes, seeds: list[np.ndarray], drawn: float) -> str:
+    """Draw how the shares from above are spread, a line for each seed; what their mean is."""
     bins = np.linspace(0, 1, 26)
     for values in seeds:
         known = values[np.isfinite(values)]
@@ -162,10 +164,10 @@ def _spread(ax: Axes, seeds: list[np.ndarray], drawn: float) -> None:
     means = [float(np.nanmean(values)) for values in seeds]
     spread = f" ± {100 * np.std(means, ddof=1):.0f}" if len(means) > 1 else ""
     count = f", {len(means)} seeds" if len(means) > 1 else ""
-    ax.set_title(f"all nodes: {100 * np.mean(means):.0f}{spread} % on average{count}", fontsize=9)
     ax.set_xlabel("share heard from above")
     ax.set_xlim(0, 1)
-    ax.xaxis.set_major_formatter(lambda value, at: f"{value:.0%}")
+    ax.xaxis.set_major_formatter(lambda value, at: f"{100 * value:.0f} %")
+    return f"all nodes: {100 * np.mean(means):.0f}{spread} % on average{count}"
 
 
 def _name(ax: Axes, around: Neighbourhood, names: Sequence[str]) -> None:
@@ -174,14 +176,22 @@ def _name(ax: Axes, around: Neighbourhood, names: Sequence[str]) -> None:
         return
     from matplotlib.patheffects import withStroke
 
-    lowest = min(y for _, y in around.position.values())
+    place = around.position
+    lowest = min(y for _, y in place.values())
+    above = {
+        (i if place[i][1] < place[j][1] else j): (j if place[i][1] < place[j][1] else i)
+        for i, j in around.links
+    }
     for node in around.nodes:
-        leaf = around.position[node][1] == lowest
+        leaf = place[node][1] == lowest
+        # Beside the edge upwards, not on it.
+        left = node in above and place[above[node]][0] > place[node][0] + 0.5
+        beside = (0, -7) if leaf else (-7, 4) if left else (7, 4)
         ax.annotate(
-            names[node][:14], around.position[node], (0, -7) if leaf else (7, 0),
+            names[node][:14], place[node], beside,
             textcoords="offset points", rotation=90 if leaf else 0, fontsize=6.5, color=INK,
-            ha="center" if leaf else "left", va="top" if leaf else "center", zorder=5,
-            path_effects=[withStroke(linewidth=2, foreground="white")],
+            ha="center" if leaf else "right" if left else "left", va="top" if leaf else "center",
+            zorder=5, path_effects=[withStroke(linewidth=2, foreground="white")],
         )  # fmt: skip
 
 

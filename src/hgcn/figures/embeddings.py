@@ -10,7 +10,7 @@ from hgcn.errors import ConfigError
 from hgcn.experiments.paper import TITLES
 from hgcn.names import score_name
 from hgcn.plots.disk import centred, draw_layer
-from hgcn.plots.style import SOFT, new_figure, style
+from hgcn.plots.style import LETTERS, SOFT, new_figure, style
 from hgcn.runs.fit import fit
 from hgcn.runs.pictures import scene_from_run
 from hgcn.scenes.scene import Categories
@@ -25,7 +25,6 @@ SUBJECTS = (("disease_lp", "link"), ("cora", "node"))
 MODELS = ("gcn", "hgcn")
 NAMES = {**TITLES, "disease_lp": "Disease"}
 DIM = 3
-LETTERS = "abcdefgh"
 PANEL, TITLE, GAP = 2.4, 0.42, 0.08  # inches
 NAMED, SCALE = 1.85, 0.65  # inches for the legend
 

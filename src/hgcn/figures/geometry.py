@@ -11,7 +11,7 @@ from torch import Tensor
 
 from hgcn.geometry import ball, from_ball, local_log, translate
 from hgcn.plots.disk import arcs, draw_rim, ramp
-from hgcn.plots.style import BLUE, INK, LINE, ORANGE, SOFT, new_figure, style
+from hgcn.plots.style import BLUE, INK, LINE, ORANGE, SOFT, lettered, new_figure, style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -74,7 +74,12 @@ def _geodesics(ax: Axes) -> None:
         ax.text(*beside, f"$\\mathbf{{{name}}}$", ha="center", fontsize=11)
     ax.plot(0, 0, "+", color=SOFT, markersize=6, markeredgewidth=1)
     ax.set(xlim=(-1.02, 1.02), ylim=(-1.02, 1.02))
-    ax.set_title("a   Geodesics; the curvature at each rim")
+    outside = CURVATURES[0]
+    ax.text(
+        0, -1.09, f"the rim of −{outside:g} is outside", color=SOFT, fontsize=8,
+        ha="center", va="top",
+    )  # fmt: skip
+    lettered(ax, "a", "Geodesics; the curvature at each rim")
     ax.set_aspect("equal")
     ax.set_axis_off()
 
@@ -88,7 +93,7 @@ def _distances(ax: Axes) -> None:
     ax.axhline(flat, color=LINE, linewidth=1, linestyle=(0, (4, 3)), zorder=0)
     ax.text(-2.42, flat + 0.03, "flat space", color=SOFT, fontsize=8, va="bottom")
     ax.set(xlim=(-2.5, 0), xlabel="curvature −c = −1/K", ylim=(1.5, 7))
-    ax.set_title("b   Distance of x and y")
+    lettered(ax, "b", "Distance of x and y")
 
 
 def _lines(ax: Axes) -> None:
@@ -103,7 +108,7 @@ def _lines(ax: Axes) -> None:
         draw_curves(ax, arcs(*through, c=1.0), colour, 1.2, zorder=1 if meets else 2)
     draw_curves(ax, arcs(*base, c=1.0), BLUE, 2.2, zorder=3)
     ax.plot(*(torch.tanh(POINT / 2)).tolist(), "o", color=INK, markersize=5, zorder=5)
-    ax.set_title("c   Orange lines miss the blue one")
+    lettered(ax, "c", "Orange lines miss the blue one")
 
 
 def line(point: Tensor, angle: float) -> tuple[Tensor, Tensor]:

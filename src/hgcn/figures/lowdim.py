@@ -40,12 +40,14 @@ def lowdim_figure(path: str | Path) -> Figure:
         for row, task in enumerate(TASKS):
             for place, graph in enumerate(LOW_GRAPHS):
                 ax = axes[row, place]
-                for model in LOW_METHODS:
+                for at, model in enumerate(LOW_METHODS):
+                    # Side by side, so that no bar hides another.
+                    aside = 1.035 ** (at - (len(LOW_METHODS) - 1) / 2)
                     values = [columns[graph, task, dim].values[model] for dim in DIMENSIONS]
                     known = [(d, v) for d, v in zip(DIMENSIONS, values, strict=True) if v]
                     if known:
                         ax.errorbar(
-                            [d for d, _ in known], [v.mean for _, v in known],
+                            [d * aside for d, _ in known], [v.mean for _, v in known],
                             [v.std for _, v in known], color=COLOURS[model], marker="o",
                             markersize=4, capsize=2, elinewidth=1, label=TITLES[model],
                         )  # fmt: skip

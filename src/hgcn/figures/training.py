@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from hgcn.errors import RunError
 from hgcn.names import VAL_LOSS, score_name
 from hgcn.plots.style import BLUE, GREEN, LINE, PALETTE, SOFT, new_figure, style
+from hgcn.scenes.of_network import curvature_names
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,8 +64,7 @@ def training_figure(run: Run) -> Figure:
 
 
 def _curvatures(ax: Axes, run: Run, names: list[str], epochs: list[int]) -> None:
-    for k, name in enumerate(names):
-        space = f"layer {k + 1}" if k + 1 < len(names) else "output"
+    for k, (name, space) in enumerate(zip(names, curvature_names(run), strict=True)):
         values = [row[name] for row in run.history]
         ax.plot(epochs, values, color=PALETTE[k % len(PALETTE)], label=space)
     ax.set_title("c of each space (curvature −c)")

@@ -169,7 +169,7 @@ class Predictor(nn.Module):
         return digest.hexdigest()
 
     def curvature_values(self) -> list[float]:
-        """The number c of each space that has one, from the first layer to the output."""
+        """The number c of each space that has one, from the input to the last layer."""
         return [c for space in self.encoder.spaces for c in space.curvatures]
 
 

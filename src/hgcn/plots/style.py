@@ -13,6 +13,7 @@ from hgcn.packages import require
 from hgcn.text import one_of
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 FORMATS = (".svg", ".pdf", ".png")
@@ -27,6 +28,8 @@ SOFT = "#6b727c"
 LINE = "#c9cdd3"
 DISK = "#f7f8fa"
 UNKNOWN = "#a9a9a4"
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+"""The names of panels."""
 
 _SETTINGS: dict[str, Any] = {
     "axes.edgecolor": SOFT,
@@ -71,6 +74,11 @@ def new_figure(width: float, height: float, *, constrained: bool = True) -> Figu
 
     engine = ConstrainedLayoutEngine(w_pad=0.08, h_pad=0.08) if constrained else None
     return new(figsize=(width, height), layout=engine)
+
+
+def lettered(ax: Axes, letter: str, title: str, **look: Any) -> None:
+    """Give a panel of a figure its letter and heading."""
+    ax.set_title(rf"$\mathbf{{{letter}}}$   {title}", **look)
 
 
 def check_path(path: str | Path) -> Path:

@@ -22,7 +22,8 @@ class Series:
     Args:
         name: what the legend calls them; empty for no entry.
         x, y: their coordinates.
-        kind: "line", "dots", "steps" (the outline of a histogram) or "guide" (a thin dashed line).
+        kind: "line", "marked" (a line whose points are seen), "dots", "steps" (the outline of a
+            histogram) or "guide" (a thin dashed line).
     """
 
     name: str
@@ -89,12 +90,12 @@ def chart(
 
 
 def histogram(groups: Sequence[tuple[str, np.ndarray]], x: Axis, *, bins: int = 40) -> str:
-    """The shares of values in equal bins, a series for each group."""
+    """The shares of values in equal bins, from zero on, a series for each group."""
     found = np.concatenate([np.asarray(values, dtype=float) for _, values in groups])
     found = found[np.isfinite(found)]
     if not len(found):
         return ""
-    low, high = float(found.min()), float(found.max())
+    low, high = min(0.0, float(found.min())), float(found.max())
     ends = np.linspace(low, high if high > low else low + 1, bins + 1)
     series = []
     for name, values in groups:
@@ -163,7 +164,12 @@ def _drawn(
         dots = "".join(f"M{a} {b}h0" for a, b in places)
         return f'<path class="dots {look}" d="{dots}"/>'
     kind = "steps" if one.kind == "steps" else "line"
-    return f'<path class="{kind} {look}" d="{_path(one, to_x, to_y)}"/>'
+    drawn = f'<path class="{kind} {look}" d="{_path(one, to_x, to_y)}"/>'
+    if one.kind == "marked":
+        points = zip(one.x, one.y, strict=True)
+        dots = "".join(f"M{to_x(a):.1f} {to_y(b):.1f}h0" for a, b in points)
+        drawn += f'<path class="dots full {look}" d="{dots}"/>'
+    return drawn
 
 
 def _path(one: Series, to_x: Callable[[float], float], to_y: Callable[[float], float]) -> str:

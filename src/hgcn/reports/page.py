@@ -39,10 +39,28 @@ class Section:
 
 
 def table(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], *, shades: Sequence[Sequence[float]] = ()
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    shades: Sequence[Sequence[float]] = (),
+    groups: Sequence[tuple[str, int]] = (),
 ) -> str:
-    """A table; ``shades`` colours the cells after the first of each row, from 0 to 1."""
-    parts = ["<table><thead><tr>"]
+    """A table.
+
+    Args:
+        heads: the heading of each column.
+        rows: the cells; the first of each row is its heading.
+        shades: colours of the cells after the first of each row, from 0 to 1.
+        groups: headings above those of the columns, and over how many columns each one goes.
+    """
+    parts = ["<table><thead>"]
+    if groups:
+        cells = [
+            f'<th colspan="{count}" scope="colgroup">{html.escape(name)}</th>'
+            for name, count in groups
+        ]
+        parts.append(f'<tr class="groups">{"".join(cells)}</tr>')
+    parts.append("<tr>")
     parts += [f'<th scope="col">{html.escape(head)}</th>' for head in heads]
     parts.append("</tr></thead><tbody>")
     for number, row in enumerate(rows):

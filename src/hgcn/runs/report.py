@@ -23,7 +23,7 @@ from hgcn.runs.layout import REPORT
 from hgcn.runs.pictures import MOST_NODES_AT_ONCE
 from hgcn.runs.run import Run
 from hgcn.scenes.columns import depth
-from hgcn.scenes.of_network import title
+from hgcn.scenes.of_network import curvature_names, title
 from hgcn.training.curves import average_precision_curve, link_reliability, reliability, roc_curve
 from hgcn.training.problem import Problem
 
@@ -99,17 +99,17 @@ def _scores(run: Run, beside: Sequence[Run]) -> Iterator[Panel]:
             for score in names
         ]
         rows.append([untrained_name(name), *cells])
-    heads = [
-        "",
-        *(f"{score_name(name)}, {part}" for part in ("validation", "test") for name in names),
-    ]
-    note = f"{score_name(metrics['select'])} on validation picked the epoch."
+    heads = ["", *2 * [score_name(name) for name in names]]
+    groups = [("", 1), ("validation", len(names)), ("test", len(names))]
+    note = f"The epoch was picked by {score_name(metrics['select'])} on validation."
     if not beside:
         note += (
             f" Euclidean networks on the same split: hgcn compare --baselines {metrics['source']} "
             f"--task {metrics['task']}, then hgcn report RUN --beside OTHER ..."
         )
-    yield Panel("Scores, and what needs no training", table(heads, rows), note, wide=True)
+    yield Panel(
+        "Scores, and what needs no training", table(heads, rows, groups=groups), note, wide=True
+    )
 
 
 def _score_cells(metrics: Mapping[str, Any], names: Sequence[str], part: str) -> list[str]:
@@ -142,10 +142,9 @@ def _training(run: Run) -> Iterator[Panel]:
     spaces = [name for name in run.history[0] if name not in ("epoch", "loss", VAL_LOSS, select)]
     if spaces:
         series = [
-            Series("output" if k + 1 == len(spaces) else f"layer {k + 1}", epochs,
-                   [row[name] for row in run.history])
-            for k, name in enumerate(spaces)
-        ]  # fmt: skip
+            Series(label, epochs, [row[name] for row in run.history])
+            for label, name in zip(curvature_names(run), spaces, strict=True)
+        ]
         yield Panel("c of each space", chart(series, Axis("epoch"), Axis("c", low=0), mark=best),
                     "The curvature is −c.")  # fmt: skip
 
@@ -163,7 +162,7 @@ def _links(run: Run, task: Any) -> Iterator[Panel]:
     if not len(first) or not len(second):
         return
     chance = [Series("", [0, 1], [0, 1], "guide")]
-    x, y = Axis("false positives", 0, 1), Axis("true positives", 0, 1)
+    x, y = Axis("false positive rate", 0, 1), Axis("true positive rate", 0, 1)
     yield Panel("ROC curve", chart([*chance, Series("", *roc_curve(first, second))], x, y))
     x, y = Axis("recall", 0, 1), Axis("precision", 0, 1)
     yield Panel(
@@ -172,7 +171,7 @@ def _links(run: Run, task: Any) -> Iterator[Panel]:
     series = [*chance]
     for name, how in (("as learnt", None), ("calibrated", run.calibration)):
         both = [logits.sigmoid() if how is None else how(logits) for logits in (first, second)]
-        series.append(Series(name, *link_reliability(*both)))
+        series.append(Series(name, *link_reliability(*both), "marked"))
     x, y = Axis("probability, mean of each tenth", 0, 1), Axis("share of edges", 0, 1)
     yield Panel("Reliability", chart(series, x, y), "One edge for each other pair.")
     away = _squared(run, task)
@@ -227,7 +226,7 @@ def _classes(run: Run, task: Any) -> Iterator[Panel]:
         ("calibrated", run.calibration.classes(logits)),
     ):
         best, guess = chance.max(1)
-        series.append(Series(name, *reliability(best, guess == y, torch.ones_like(best))))
+        series.append(Series(name, *reliability(best, guess == y, torch.ones_like(best)), "marked"))
     x, y_axis = Axis("confidence, mean of each tenth", 0, 1), Axis("share that is right", 0, 1)
     yield Panel("Reliability", chart(series, x, y_axis))
 
@@ -250,8 +249,8 @@ def _embedding(run: Run, *, delta: bool) -> Iterator[Panel]:
     values, counts = np.unique(degree[degree > 0], return_counts=True)
     tail = counts[::-1].cumsum()[::-1] / max(1, len(degree))
     yield Panel("Degrees", chart([Series("", values, tail)], Axis("degree", log=True),
-                Axis("share of nodes with it or more", log=True)),
-                "Share of nodes with this degree or more.")  # fmt: skip
+                Axis("share of nodes", log=True)),
+                "The share of nodes with this degree or more.")  # fmt: skip
     if delta and graph.num_nodes >= 4 and pairs.shape[1]:
         from hgcn.data.gromov.report import hyperbolicity
 

@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from hgcn.data.graph import Graph
-from hgcn.errors import ConfigError
+from hgcn.errors import ConfigError, GraphError
 from hgcn.names import PARTS
 from hgcn.scenes.scene import Categories, Column, Numbers, Texts
 from hgcn.text import one_of
@@ -22,6 +22,8 @@ _MOST_READ = 30
 """Columns of the feature table that are told, the first ones; there may be thousands."""
 _NAMING = ("name", "title", "label", "iata")
 """Columns that name a node more likely than others, the likeliest first."""
+_FEW = 3
+"""Names that an error suggests."""
 _DISTINCT = 0.9
 """The share of different values from which on a column of text is taken for names."""
 
@@ -92,8 +94,8 @@ def labels_of(graph: Graph, column: str | None = None) -> Sequence[str] | None:
 
     Args:
         graph: the graph.
-        column: a column of the data; by default one of text that names nearly every node, where
-            ids are mere numbers.
+        column: a column of the data; by default one of text that names nearly every node. Where
+            ids are more than mere numbers, it has to be called "name" or the like.
     """
     texts = _read_columns(graph)
     if column is not None:
@@ -101,7 +103,7 @@ def labels_of(graph: Graph, column: str | None = None) -> Sequence[str] | None:
             raise ConfigError(one_of("the column of labels", column, texts))
         return _filled(texts[column], graph)
     if not all(str(one).lstrip("-").isdigit() for one in graph.ids.tolist()):
-        return None
+        texts = {name: values for name, values in texts.items() if name.lower() in _NAMING}
     order = {name: at for at, name in enumerate(_NAMING)}
     for name in sorted(texts, key=lambda name: order.get(name.lower(), len(order))):
         values = texts[name]
@@ -116,6 +118,15 @@ def ids_of(graph: Graph, nodes: Sequence[Any], names: Sequence[str]) -> list[Any
     often = Counter(names)
     known = {name: node for name, node in zip(names, ids, strict=True) if often[name] == 1}
     known |= dict(zip(ids, ids, strict=True))
+    for node in nodes:
+        if str(node) in known:
+            continue
+        near = [name for name in names if str(node).lower() in name.lower()]
+        if near:
+            raise GraphError(
+                "Expected the id of a node, or its whole name if no other has it, got "
+                f"{str(node)!r}. Did you mean {' or '.join(map(repr, near[:_FEW]))}?"
+            )
     return [known.get(str(node), node) for node in nodes]
 
 

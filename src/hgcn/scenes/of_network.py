@@ -119,6 +119,17 @@ def title(trained: Trained, graph: Graph) -> str:
     return f"{trained.config.model} on {graph.name}"
 
 
+def curvature_names(trained: Trained) -> list[str]:
+    """What each of ``metrics["curvatures"]`` belongs to, by the names of layers in pictures."""
+    spaces = trained.predictor.encoder.spaces
+    names = []
+    for k, space in enumerate(spaces):
+        name = "embedding" if len(spaces) == 1 else f"layer {k}" if k else "input"
+        factors = len(space.curvatures)
+        names += [name] if factors == 1 else [f"{name}, factor {j + 1}" for j in range(factors)]
+    return names
+
+
 def _facts(trained: Trained, scores: Mapping[str, float]) -> dict[str, str]:
     """The rows of the small table beside the picture."""
     config = trained.config

@@ -34,6 +34,7 @@ _SCRIPTS = (
     "raster.js",
     "renderer.js",
     "labels.js",
+    "crowd.js",
     "picture.js",
     "pointer.js",
     "view.js",

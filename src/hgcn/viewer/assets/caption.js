@@ -1,9 +1,11 @@
 // What a saved picture says beneath the disk: title, layer, what was lost, and the legend.
 
+const LINE_SAMPLE = 24;
 const CAPTION = { size: 12, line: 17, margin: 20, swatch: 16, gap: 18 };
 
 // Texts and marks of the caption, placed below a picture of some width: { height, items }. An item is
-// { text, x, y, strong, soft } or { mark, colour, x, y } or { ramp, x, y, width }.
+// { text, x, y, strong, soft } or { mark, colour, x, y } or { ramp, x, y, width } or
+// { dashes, colour, x, y, width }.
 function captionOf(app, views, places, width, measure) {
   const items = [];
   let bottom = 0;
@@ -23,22 +25,23 @@ function captionOf(app, views, places, width, measure) {
     if (view.selected >= 0) write(`Selected: ${scene.labels[view.selected]}.`, { soft: true });
     bottom = Math.max(bottom, y);
   });
-  const legend = legendItems(app, width, measure, bottom);
+  const legend = legendItems(app, views, width, measure, bottom);
   return { height: legend.bottom + 4, items: [...items, ...legend.items] };
 }
 
-function legendItems(app, width, measure, top) {
+function legendItems(app, views, width, measure, top) {
   const column = app.currentColumn();
   const items = [];
   let x = CAPTION.margin, y = top + 4;
   const put = (text, swatch) => {
-    const wide = measure(text) + (swatch ? CAPTION.swatch : 0);
+    const before = swatch?.width ? swatch.width + 6 : swatch ? CAPTION.swatch : 0;
+    const wide = measure(text) + before;
     if (x > CAPTION.margin && x + wide > width - CAPTION.margin) {
       x = CAPTION.margin;
       y += CAPTION.line;
     }
-    if (swatch) items.push({ ...swatch, x: x + 5, y });
-    items.push({ text, x: x + (swatch ? CAPTION.swatch : 0), y, soft: !swatch });
+    if (swatch) items.push({ ...swatch, x: x + (swatch.width ? 0 : 5), y });
+    items.push({ text, x: x + before, y, soft: !swatch });
     x += wide + CAPTION.gap;
   };
   if (column?.codes) {
@@ -55,7 +58,24 @@ function legendItems(app, width, measure, top) {
     x += 110;
     put(formatNumber(column.high));
   }
+  for (const { text, ...line } of linesOf(app, views)) {
+    put(text, { ...line, width: LINE_SAMPLE });
+  }
   return { items, bottom: y + CAPTION.line };
+}
+
+// What the dashed and dotted lines are, where there are any.
+function linesOf(app, views) {
+  const lines = [];
+  const links = app.options.missing ? Math.max(0, ...views.map((view) => view.missingShown().length)) : 0;
+  if (links) {
+    const text = links === 1 ? "the most probable link" : `${links} probable links`;
+    lines.push({ text, dashes: [5, 4], colour: app.colour("missing") });
+  }
+  if (views.some((view) => view.nearest.length)) {
+    lines.push({ text: "nearest in the model", dashes: [1.5, 3.5], colour: app.colour("nearest") });
+  }
+  return lines;
 }
 
 // Lines of words that are no wider than the room; a word that is wider has its own line.
@@ -93,6 +113,15 @@ function drawCaption(context, app, caption, top) {
       item.ramp.forEach((colour, k) => fill.addColorStop(k / (item.ramp.length - 1), colour));
       context.fillStyle = fill;
       context.fillRect(item.x, y - 5, item.width, 10);
+    } else if (item.dashes) {
+      context.setLineDash(item.dashes);
+      context.strokeStyle = item.colour;
+      context.lineWidth = 2;
+      context.beginPath();
+      context.moveTo(item.x, y);
+      context.lineTo(item.x + item.width, y);
+      context.stroke();
+      context.setLineDash([]);
     } else {
       const corners = markCorners(item.mark, 5);
       context.beginPath();

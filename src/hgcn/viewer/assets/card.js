@@ -1,5 +1,8 @@
 // The card of a node, in the panel and beside the pointer: what the model says of it.
 
+const FEW_ROWS = 10; // of the edges of a node at first
+const MOST_ROWS = 1000;
+
 function nodeCard(view, node, { rows, links }) {
   const { scene, space } = view;
   const layer = scene.layers[view.layer];
@@ -16,12 +19,23 @@ function nodeCard(view, node, { rows, links }) {
   const table = (heads, entries) => {
     if (!entries.length) return;
     const body = make("tbody");
-    for (const cells of entries.slice(0, rows)) {
-      body.append(make("tr", {}, ...cells.map((cell) => (cell instanceof Node ? cell : make("td", {}, cell)))));
-    }
+    const fill = (from, to) => entries.slice(from, to).forEach((cells) => body.append(
+      make("tr", {}, ...cells.map((cell) => (cell instanceof Node ? cell : make("td", {}, cell)))),
+    ));
+    fill(0, rows);
     card.append(tableOf(heads, body));
     const more = entries.length - rows;
-    if (more > 0) card.append(make("p", { className: "note" }, `and ${more.toLocaleString("en")} more`));
+    if (more <= 0) return;
+    const text = `and ${more.toLocaleString("en")} more`;
+    if (!links) return void card.append(make("p", { className: "note" }, text));
+    const open = make("button", { type: "button", className: "link" }, text);
+    const note = make("p", { className: "note" }, open);
+    open.addEventListener("click", () => {
+      fill(rows, MOST_ROWS);
+      const left = entries.length - MOST_ROWS;
+      note.replaceChildren(left > 0 ? `and ${left.toLocaleString("en")} more` : "");
+    });
+    card.append(note);
   };
   const share = layer.attention ? (weight) => [formatShare(weight)] : () => [];
   const near = describeNeighbours(scene, layer, space, node).map(({ node: other, distance, weight }) => (
@@ -83,7 +97,7 @@ function fillNode(app) {
   // Of two disks, both say what they know of the node.
   for (const view of views) {
     if (app.views.length > 1) section.append(make("p", { className: "whose" }, view.scene.name));
-    section.append(nodeCard(view, view.selected, { rows: 40, links: true }));
+    section.append(nodeCard(view, view.selected, { rows: FEW_ROWS, links: true }));
   }
   const centre = make("button", { type: "button" }, "Centre");
   const clear = make("button", { type: "button" }, "Clear");

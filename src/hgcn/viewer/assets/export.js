@@ -201,6 +201,11 @@ function captionSVG(app, caption, group, add) {
       item.ramp.forEach((colour, k) => add(group, "rect", {
         x: round(item.x + k * step), y: round(item.y - 5), width: round(step), height: 10, fill: colour,
       }));
+    } else if (item.dashes) {
+      add(group, "path", {
+        d: `M${round(item.x)} ${round(item.y)}h${item.width}`, fill: "none", stroke: item.colour,
+        "stroke-width": 2, "stroke-dasharray": item.dashes.join(" "),
+      });
     } else markSVG(group, add, item.x, item.y, 5, item.mark, item.colour, {});
   });
 }

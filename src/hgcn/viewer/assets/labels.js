@@ -1,6 +1,7 @@
 // Names of nodes, only where there is room for them.
 
 const LABEL_LIMIT = 32;
+const NARROW_LABELS = 600; // pixels; in less room, names are cut earlier
 
 class Labels {
   constructor() {
@@ -11,12 +12,13 @@ class Labels {
   // Largest dots first. size(i) is the drawn radius of a node in CSS pixels, 0 if it is hidden.
   place(view, context) {
     const candidates = this.candidates(view);
-    const taken = [];
-    const labels = [];
     const { width, height } = view;
+    const most = width < NARROW_LABELS ? 22 : 36;
+    const taken = ringOf(view);
+    const labels = [];
     for (const i of candidates) {
       if (labels.length >= view.labelLimit) break;
-      const text = shorten(view.scene.labels[i]);
+      const text = shorten(view.scene.labels[i], most);
       if (!this.widths.has(text)) this.widths.set(text, context.measureText(text).width);
       const w = this.widths.get(text), r = view.drawnSize[i];
       const [x, y] = view.toScreen(view.shown[3 * i], view.shown[3 * i + 1]);
@@ -25,9 +27,9 @@ class Labels {
       for (const side of [first, 1 - first]) {
         const box = [sides[side] - 8, y - 11, sides[side] + w + 8, y + 11];
         if (box[0] < 4 || box[2] > width - 4 || box[1] < 4 || box[3] > height - 4) continue;
-        if (taken.some((t) => t[0] < box[2] && t[2] > box[0] && t[1] < box[3] && t[3] > box[1])) {
-          continue;
-        }
+        if (taken.some((t) => (
+          t.node !== i && t[0] < box[2] && t[2] > box[0] && t[1] < box[3] && t[3] > box[1]
+        ))) continue;
         taken.push(box);
         labels.push({ node: i, text, x: sides[side], y, side });
         break;
@@ -67,7 +69,15 @@ class Labels {
   }
 }
 
-function shorten(text, most = 36) {
+// Where the ring of the selected node is: no other name may lie there.
+function ringOf(view) {
+  const i = view.selected, r = i < 0 ? 0 : view.drawnSize[i] + 4;
+  if (i < 0 || !view.drawnSize[i]) return [];
+  const [x, y] = view.toScreen(view.shown[3 * i], view.shown[3 * i + 1]);
+  return [Object.assign([x - r, y - r, x + r, y + r], { node: i })];
+}
+
+function shorten(text, most) {
   const glyphs = Array.from(text.slice(0, 4 * most));
   return glyphs.length > most ? `${glyphs.slice(0, most - 1).join("")}…` : text;
 }

@@ -284,6 +284,14 @@ function inspect(app) {
       const node = view(which).nodeAt(x - box.left, y - box.top);
       return node < 0 ? null : view(which).scene.ids[node];
     },
+    // The boxes of the names on the screen: left, top, right, bottom.
+    names(which) {
+      const one = view(which), box = one.element.getBoundingClientRect();
+      return one.labelled.map(({ text, x, y }) => {
+        const left = box.left + x, top = box.top + y - 7;
+        return [left, top, left + one.labels.widths.get(text), top + 14];
+      });
+    },
     frames: (which) => view(which).frames.slice(), // the last ones: ms to draw, ms since the last
     count: (which) => view(which).frameCount, // of all frames so far
     busy: () => app.views.some((one) => one.journey || one.morph || one.glide || one.pending),

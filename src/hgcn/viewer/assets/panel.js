@@ -238,12 +238,16 @@ function startLayers(app, view) {
   showLayerText(view);
 }
 
+const SMALL = 5; // magnified so often, a cloud would fill the disk
+
 function showLayerText(view) {
   const layer = view.scene.layers[view.layer];
   const box = view.element.querySelector(".layers");
   box.querySelector("b").textContent = layer.title;
   box.querySelector("span").textContent = curvatureText(layer);
-  box.querySelector(".lost").textContent = lostText(layer);
+  // A model that has hardly learnt puts all nodes into a point: the page is not at fault.
+  const small = view.nearZoom > SMALL ? "All nodes lie close together: the wheel or + magnifies them. " : "";
+  box.querySelector(".lost").textContent = small + lostText(layer);
   const slider = box.querySelector("input");
   slider.value = view.layer;
   slider.setAttribute("aria-valuetext", `${layer.title}, ${curvatureText(layer)}`);

@@ -81,18 +81,19 @@ class Picture {
   // How much smaller dots are in a crowd, so that they cover no more than a part of their place.
   thinning(room) {
     const { shown, visible, baseSize } = this;
-    let count = 0, area = 0, x = 0, y = 0, square = 0;
+    let area = 0, x = 0, y = 0, square = 0;
     for (let i = 0; i < visible.length; i++) {
       if (!visible[i]) continue;
       const px = shown[3 * i], py = shown[3 * i + 1];
-      count++;
-      x += px;
-      y += py;
-      square += px * px + py * py;
-      area += (room * baseSize[i]) ** 2 * shown[3 * i + 2];
+      // A dot counts as much as it covers: what is crammed at the rim leaves the others their size.
+      const own = (room * baseSize[i]) ** 2 * shown[3 * i + 2];
+      x += px * own;
+      y += py * own;
+      square += (px * px + py * py) * own;
+      area += own;
     }
-    if (!count) return 1;
-    const share = spreadOf(x / count, y / count, square / count);
+    if (!area) return 1;
+    const share = spreadOf(x / area, y / area, square / area);
     return Math.max(0.4, Math.min(1, Math.sqrt((COVERED * share * this.radius ** 2) / area)));
   }
 
@@ -107,6 +108,7 @@ class Picture {
     // As many edges as now seem to be there share the ink, so that the sum is always the same.
     const ink = this.inkOf(sample + (count - sample) * this.fade);
     const faintest = this.faintest(ink.cover, ratio);
+    const { loneliness } = this.crowd;
     const shortest = 1.3 / radius, curved = this.space.curved;
     const left = -this.centreX / radius, right = (width - this.centreX) / radius;
     const top = -this.centreY / radius, bottom = (height - this.centreY) / radius;
@@ -125,7 +127,8 @@ class Picture {
         const bend = (Math.sqrt(square) * Math.abs((ax * dy - ay * dx) / room) * radius) / 4;
         segments = bend < 0.25 ? 0 : bend < 2.5 ? 1 : bend < 22 ? 2 : 3;
       }
-      let alpha = Math.min(ink.most, ink.each / Math.sqrt(square));
+      const lone = Math.min(loneliness[s], loneliness[t]);
+      let alpha = Math.min(ink.most, (ink.each * lone) / Math.sqrt(square));
       if (k >= sample) alpha *= this.fade;
       // Less ink than a pixel can hold: some edges are left out, and the others keep the sum.
       if (alpha < faintest) {
@@ -160,26 +163,35 @@ class Picture {
     context.restore();
   }
 
-  // Each edge gets the same amount of ink, so long ones are faint, and all of them together may
-  // cover some part of the disk, however many there are. Lengths are taken from a sample.
+  // Each edge gets the same amount of ink, so long ones are faint, and all of them together may cover
+  // some part of the disk, however many there are. Where there are few they get more, at the cost of
+  // the crowded places. Lengths are taken from a sample.
   inkOf(count) {
-    const { shown, scene, app } = this;
+    const { shown, scene, app, crowd } = this;
     const { sources, targets, order } = scene;
     const most = app.theme === "dark" ? 0.6 : 0.5;
     const some = Math.min(order.length, 1500);
-    let seen = 0, x = 0, y = 0, square = 0;
+    const seen = [];
     for (let k = 0; k < some; k++) {
-      const s = 3 * sources[order[k]], t = 3 * targets[order[k]];
-      const length = hypot(shown[s] - shown[t], shown[s + 1] - shown[t + 1]);
-      x += shown[s] / some;
-      y += shown[s + 1] / some;
-      square += (shown[s] ** 2 + shown[s + 1] ** 2) / some;
-      if (length * this.radius > 1.3) seen++;
+      const s = sources[order[k]], t = targets[order[k]];
+      const length = hypot(shown[3 * s] - shown[3 * t], shown[3 * s + 1] - shown[3 * t + 1]);
+      if (length * this.radius > 1.3) seen.push(s, t);
     }
-    if (!seen) return { most, each: most, cover: 0 };
-    const drawn = (seen / some) * count;
+    if (!seen.length) return { most, each: most, cover: 0 };
+    crowd.fill(seen, shown, this.zoom);
+    const { loneliness } = crowd;
+    let x = 0, y = 0, square = 0, lone = 0;
+    for (let k = 0; k < seen.length; k += 2) {
+      const px = shown[3 * seen[k]], py = shown[3 * seen[k] + 1];
+      x += px;
+      y += py;
+      square += px * px + py * py;
+      lone += Math.min(loneliness[seen[k]], loneliness[seen[k + 1]]);
+    }
+    const total = seen.length / 2;
+    const drawn = (lone / some) * count;
     // A disk of radius r pixels has room for pi r lines of disk length 1 and width 1.
-    const cover = 0.5 * spreadOf(x, y, square);
+    const cover = 0.5 * spreadOf(x / total, y / total, square / total);
     return { most, each: (cover * Math.PI * this.radius) / drawn, cover };
   }
 
@@ -188,8 +200,8 @@ class Picture {
   // the processor's cache.
   faintest(cover, ratio) {
     if (this.app.exporting || !(this.renderer instanceof RasterRenderer)) return FAINTEST;
-    const area = Math.min(Math.PI * this.radius ** 2, this.width * this.height);
-    return Math.max(FAINTEST, Math.min(0.25, (cover * area * ratio * ratio) / MOST_PIXELS));
+    const inked = Math.min(cover * Math.PI * this.radius ** 2, 0.5 * this.width * this.height);
+    return Math.max(FAINTEST, Math.min(0.25, (inked * ratio * ratio) / MOST_PIXELS));
   }
 
   // Paper and disk without anything on them, kept as long as size and colours are the same.
@@ -346,7 +358,7 @@ class Picture {
 
 // Share of the disk that points lie on, from the means of their coordinates and squared lengths.
 function spreadOf(x, y, square) {
-  return Math.max(0.01, Math.min(1, 2 * (square - x * x - y * y)));
+  return Math.max(1e-7, Math.min(1, 2 * (square - x * x - y * y)));
 }
 
 function starWidth(share) {

@@ -156,13 +156,14 @@ class HyperbolicSpace {
   }
 }
 
+const OUTLYING = 2.2; // times as far as nearly all others
+
 class FlatSpace {
   constructor(layer) {
     this.curved = false;
     this.points = layer.points;
     this.home = meanOf(layer.points);
-    const reach = quantile(radii(layer.points, this.home), 0.98);
-    this.fit = 0.85 / (reach || 1); // of a unit of the data on the disk
+    this.fit = 0.92 / (flatReach(layer.points, this.home) || 1); // of a unit of the data on the disk
     this.centre = this.home;
   }
 
@@ -270,12 +271,13 @@ function meanOf(points) {
   return [(2 * x) / points.length, (2 * y) / points.length];
 }
 
-function radii(points, centre) {
-  const result = new Float64Array(points.length / 2);
-  for (let i = 0; i < result.length; i++) {
-    result[i] = hypot(points[2 * i] - centre[0], points[2 * i + 1] - centre[1]);
-  }
-  return result;
+// Half the side of the square around the centre that holds all points of a plane, or nearly all
+// where a few are far away.
+function flatReach(points, [x, y]) {
+  const away = Float64Array.from({ length: points.length / 2 }, (_, i) => (
+    Math.max(Math.abs(points[2 * i] - x), Math.abs(points[2 * i + 1] - y))));
+  const most = away.reduce((p, q) => Math.max(p, q), 0), usual = quantile(away, 0.99);
+  return most < OUTLYING * usual ? most : usual;
 }
 
 function quantile(values, share) {

@@ -18,6 +18,7 @@ class View extends Picture {
     this.middle = this.renderer.canvas;
     this.underContext = this.under.getContext("2d", { alpha: false });
     this.labels = new Labels();
+    this.crowd = new Crowd(scene.size);
     this.shown = new Float64Array(3 * scene.size);
     this.target = new Float64Array(3 * scene.size);
     this.before = null; // positions that a change of layer starts from
@@ -38,7 +39,8 @@ class View extends Picture {
     this.layer = scene.layers.length - 1;
     this.kept = new Float64Array(3 * scene.size); // where nodes would be after a move
     this.homeZoom = 1; // the rim is always seen at home
-    this.nearZoom = this.fitting();
+    this.nearZooms = []; // of each layer, found when it is first seen, from home
+    this.nearZooms[this.layer] = this.fitting();
     this.zoom = this.homeZoom;
     this.fade = 1;
     this.restyle();
@@ -50,6 +52,10 @@ class View extends Picture {
   get space() {
     this.spaces[this.layer] ??= spaceOf(this.scene.layers[this.layer], this.scene.rooted);
     return this.spaces[this.layer];
+  }
+
+  get nearZoom() {
+    return this.nearZooms[this.layer];
   }
 
   // Dots grow with the logarithm of the degree, and shrink where there are many.
@@ -243,14 +249,19 @@ class View extends Picture {
 
   glideBy(glide, step) {
     const { space } = this;
-    const [x, y] = this.toDisk(glide.x, glide.y);
     if (!space.curved) {
-      this.magnify(Math.exp(step * 0.8), x, y);
+      this.magnify(Math.exp(step * 0.8), ...this.toDisk(glide.x, glide.y));
     } else if (step > 0) {
-      // A small cloud is magnified on the way; steps are those of the screen, so shorter then.
+      // To the node nearest to the pointer, and no farther: past the last one there is nothing to see.
+      const node = this.nodeAt(glide.x, glide.y, Infinity);
+      if (node < 0) return;
+      const [x, y, gap] = space.seen(space.points.subarray(2 * node, 2 * node + 2));
       const r = hypot(x, y);
+      // A small cloud is magnified, at first on its place; steps are those of the screen, so shorter then.
+      const large = Math.min(1, this.zoom / this.nearZoom) ** 2;
+      const far = (step / this.zoom) * large * Math.min(1, (r * this.zoom) / 0.15);
       this.attempt(() => {
-        space.approach(x, y, (step / this.zoom) * Math.min(1, (r * this.zoom) / 0.15));
+        space.approach(x, y, Math.min(far, radiusOf(x, y, gap)));
         if (this.zoom < this.nearZoom) this.zoom = Math.min(this.nearZoom, this.zoom * Math.exp(1.2 * step));
       });
     } else {
@@ -344,6 +355,7 @@ class View extends Picture {
     const away = old.curved && !sameMap(old, old.home);
     this.layer = layer;
     const space = this.space;
+    this.nearZooms[layer] ??= this.fitting();
     if (old.curved && space.curved && away) {
       const { node } = old.nearest();
       const was = old.points.subarray(2 * node, 2 * node + 2);
