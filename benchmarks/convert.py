@@ -24,6 +24,12 @@ from polars.io.plugins import register_io_source
 
 KINDS = ("numbers", "names", "csv")
 BLOCK = 5_000_000
+TRAIN = (
+    "--task", "link", "--batch-size", "1024", "--fanout", "15,10", "--epochs", "1",
+    "--hidden-share", "0.01", "--no-structure", "--val-share", "0.001", "--test-share", "0.001",
+    "--quiet",
+)  # fmt: skip
+"""A hundredth of the edges is predicted, then all nodes are embedded to score validation."""
 LOAD = """
 import sys, hgcn.data
 graph = hgcn.data.load(sys.argv[1])
@@ -90,6 +96,7 @@ def main() -> None:
     parser.add_argument("--kind", choices=KINDS, default="numbers")
     parser.add_argument("--features", type=int, default=0, metavar="WIDTH")
     parser.add_argument("--directed", action="store_true")
+    parser.add_argument("--train", action="store_true", help="train some steps on the result")
     parser.add_argument("--folder", type=Path, help="where to work; 15 GB for 100 million rows")
     arguments = parser.parse_args()
     nodes = max(arguments.rows // 10, 2)
@@ -108,6 +115,9 @@ def main() -> None:
         measure(
             "check", [sys.executable, "-m", "hgcn", "convert", "--check", str(folder / "graph")]
         )
+        if arguments.train:
+            train = [sys.executable, "-m", "hgcn", "train", *TRAIN]
+            measure("train", [*train, str(folder / "graph"), "--out", str(folder / "run")])
 
 
 if __name__ == "__main__":

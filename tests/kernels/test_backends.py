@@ -86,6 +86,38 @@ def test_translate_in_blocks_and_parts(rows: int, dtype: torch.dtype) -> None:
         compare(kernels.translate, [v, bias, c], 1e-9 if dtype == torch.float64 else 1e-4)
 
 
+def centroids(g: kernels.Neighbourhoods) -> Callable[..., Tensor]:
+    """As the other operations are called; the viewpoint gets no gradient."""
+    return lambda v, w, c: kernels.centroid(v.detach(), v, w, c, g)
+
+
+@pytest.mark.parametrize("loops", [True, False])
+@pytest.mark.parametrize("scale", [1e-6, 0.05, 1.0, 4.0, 10.0])
+def test_centroid(scale: float, loops: bool, backend: str) -> None:
+    if backend == "triton":
+        pytest.skip("torch does this on GPUs")
+    g, c = graph(loops=loops), torch.tensor(0.7, dtype=torch.float64)
+    weight = shares(g)
+    weight[g.target == 5] = 0  # a node whose edges weigh nothing stays where it is
+    compare(centroids(g), [points(scale), weight, c], 1e-9)
+    v = points(scale)
+    torch.testing.assert_close(centroids(g)(v, weight, c)[4:6], v[4:6])
+
+
+def test_centroid_is_what_the_geometry_says(backend: str) -> None:
+    """Of a hub with more neighbours than a block has edges, between two sets of nodes."""
+    if backend == "triton":
+        pytest.skip("torch does this on GPUs")
+    source, c = torch.randn(300, 3, dtype=torch.float64), torch.tensor(0.6).double()
+    weight = torch.rand(300, dtype=torch.float64)
+    edge_index = torch.stack((torch.arange(300), torch.zeros(300, dtype=torch.int64)))
+    g = kernels.neighbourhoods(edge_index, num_sources=300, num_targets=1, add_self_loops=False)
+    expected = geometry.centroid(source, weight, c=c)
+    for seen_from in (torch.zeros(1, 3).double(), 3 * torch.randn(1, 3).double()):
+        out = kernels.centroid(seen_from, source, weight / weight.sum(), c, g)
+        torch.testing.assert_close(out[0], expected)
+
+
 def test_ends_of_pairs(backend: str) -> None:
     if backend == "triton":
         pytest.skip("torch does this on GPUs")

@@ -47,6 +47,23 @@ def test_float32_gradients_keep_their_digits() -> None:
             assert (single - double).abs().max() < 1e-6 * size
 
 
+def test_float32_centroids_keep_their_digits() -> None:
+    """The result and its gradients, relative to float64 at the same rounded input."""
+    g = graph()
+    for scale in (1e-3, 1.0, 10.0):
+        inputs = [points(scale, torch.float32), shares(g, torch.float32), torch.tensor(1.0)]
+        probe = torch.randn(NODES, D)
+        found = []
+        for dtype in (torch.float32, torch.float64):
+            v, w, c = (x.to(dtype).requires_grad_() for x in inputs)
+            out = kernels.centroid(v.detach(), v, w, c, g)
+            total = (out * probe.to(dtype)).sum()
+            found.append((out, *torch.autograd.grad(total, (v, w, c))))
+        for single, double in zip(*found, strict=True):
+            size = double.abs().max() if double.dim() else (out * probe).abs().sum()
+            assert (single - double).abs().max() < 1e-6 * size
+
+
 def test_extreme_points_give_no_nan() -> None:
     g = graph()
     for scale in (0.0, 1e-30, 1e6, 1e30):
@@ -56,8 +73,11 @@ def test_extreme_points_give_no_nan() -> None:
         bias = torch.ones(D, requires_grad=True)
         h = kernels.translate(v, bias, c)
         out = kernels.local_sum(h, h, w, c, g)
-        for x in (out, *torch.autograd.grad(out.sum(), (v, w, c, bias))):
-            assert x.isfinite().all()
+        centre = kernels.centroid(h.detach(), h, w, c, g)
+        for result in (out, centre):
+            gradients = torch.autograd.grad(result.sum(), (v, w, c, bias), retain_graph=True)
+            for x in (result, *gradients):
+                assert x.isfinite().all()
 
 
 def test_results_do_not_depend_on_the_number_of_threads() -> None:

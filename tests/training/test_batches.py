@@ -2,11 +2,13 @@
 
 import pytest
 import torch
+from scipy.sparse import csr_matrix
 from torch import Tensor
 
 from hgcn.config import Config
 from hgcn.data import Graph
 from hgcn.data.sparse import as_features
+from hgcn.inference import layerwise
 from hgcn.training.problem import Problem, choose
 from hgcn.training.task import Task
 from small_graphs import forest, tree
@@ -257,3 +259,28 @@ def test_mini_batches_learn_where_points_lie_far_out():
         task.predictor.zero_grad()
         task.loss(batch).backward()
         assert task.predictor.encoder.convs[0].linear.weight.grad.norm() < 100
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(
+    ("model", "options"),
+    [
+        *((model, {}) for model in LAYERED),
+        ("hgcn", {"root_weight": True}),
+        ("hgcn", {"attention": False, "symmetric": True, "aggregation": "origin"}),
+        ("hgcn", {"propagation": 2}),
+    ],
+)
+def test_layers_in_small_blocks_of_nodes_are_those_of_the_whole(
+    model: str, options: dict[str, object], sparse: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Blocks of nodes to map, and of nodes with their edges, of which a node may be in many."""
+    monkeypatch.setattr(layerwise, "BLOCK", 7)
+    graph = web(weighted=model in ("hgcn", "gcn", "sgc"))
+    if sparse:
+        graph = graph.replace(x=as_features(csr_matrix(graph.x.clamp_min(0).numpy())))
+    settings = {"model": model, "task": "node", "dtype": "float64", "dropout": 0.0, **options}
+    full = task_of(graph, **settings, normalise="none")
+    batch = task_of(graph, **settings, normalise="none", batch_size=16, fanout="-1")
+    wanted, _ = full.outputs("val")
+    torch.testing.assert_close(batch.outputs("val")[0], wanted, rtol=1e-12, atol=1e-12)

@@ -1,7 +1,8 @@
 """Embeddings of a whole graph layer by layer, in blocks of nodes with all their neighbours.
 
 The result is that of one pass over the whole graph. Memory is that of two layers of all nodes and
-of one block, however many edges the graph has.
+of one block, however many edges the graph has. What a layer does to each node by itself is done
+once, as a node is among the neighbours in many blocks.
 """
 
 from __future__ import annotations
@@ -47,12 +48,16 @@ def each_layer(
     first, last = bounds[ranks.rank], bounds[ranks.rank + 1]
     sampler = NeighbourSampler(rows, [-1] * bool(encoder.hops), totals=encoder.normalised)
     for number in range(encoder.steps):
+        node_map = encoder.node_map(number)
+        if node_map is not None:
+            mapped = [node_map(own.to(device=device, dtype=dtype)).cpu() for own in _slices(x)]
+            x = torch.cat(mapped)
         parts = []
         for low, high in _ranges(rows, first, last):
             sample = sampler.sample(torch.arange(low, high), seed=0)
             block = (*sample.blocks(), Block(sample.edge_index, high - low, high - low))[0]
             own = select_rows(x, sample.nodes).to(device=device, dtype=dtype)
-            parts.append(encoder.apply_layer(number, own, block.to(device, dtype)).cpu())
+            parts.append(encoder.from_mapped(number, own, block.to(device, dtype)).cpu())
         x = torch.cat(parts)
         if ranks.world > 1:
             own, x = x, x.new_empty(rows.num_nodes, x.shape[1])
@@ -60,6 +65,14 @@ def each_layer(
             ranks.gather(x, bounds)
         if number >= encoder.steps - encoder.layers:  # the first layer may take several steps
             yield x
+
+
+def _slices(x: Tensor) -> Iterator[Tensor]:
+    """The rows of a matrix in blocks."""
+    for low in range(0, max(len(x), 1), BLOCK):
+        high = min(low + BLOCK, len(x))
+        dense = x.layout is torch.strided
+        yield x[low:high] if dense else select_rows(x, torch.arange(low, high))
 
 
 def _ranges(rows: Adjacency, low: int, last: int) -> Iterator[tuple[int, int]]:

@@ -6,6 +6,7 @@ from hgcn.kernels.kept import kept_with
 from hgcn.kernels.operations import (
     PAIR_COUNTS,
     attention,
+    centroid,
     ends,
     local_sum,
     pair_counts,
@@ -21,6 +22,7 @@ __all__ = [
     "PAIR_COUNTS",
     "Neighbourhoods",
     "attention",
+    "centroid",
     "dropout_sparse",
     "ends",
     "first_only",

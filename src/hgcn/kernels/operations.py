@@ -62,6 +62,26 @@ def local_sum(
     return result
 
 
+def centroid(
+    target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
+) -> Tensor:
+    """Lorentz centroid of the neighbours of each target; :func:`hgcn.geometry.centroid` of them.
+
+    Args:
+        target: points from which the neighbours are seen first, shape ``[num_targets, d]``. The
+            result does not depend on them but for rounding, and they get no gradient.
+        source: points of the neighbours, shape ``[num_sources, d]``.
+        weight: non-negative, shape ``[E]``.
+        c: scalar; the space has sectional curvature ``-c``.
+        graph: the edges.
+
+    Returns:
+        Points, shape ``[num_targets, d]``.
+    """
+    result: Tensor = call("centroid", target, target, source, weight, c, graph)
+    return result
+
+
 def ends(z: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
     """The rows of both ends of pairs: ``z[pairs[0]], z[pairs[1]]``.
 

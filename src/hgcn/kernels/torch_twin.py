@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from hgcn import geometry
+from hgcn.geometry.means import Logs, Total, centroid_from
 from hgcn.kernels.derivatives import one_set
 from hgcn.kernels.rows import FARTHEST
 
@@ -39,6 +40,26 @@ def local_sum(
     if one_set(target, source):
         weight = weight * (graph.target != graph.source)
     return geometry.translate(target, _sum_to_targets(logs, weight, graph), c=c)
+
+
+def centroid(
+    target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
+) -> Tensor:
+    """Lorentz centroids, seen first from the target, then from there."""
+    logs, total = views(source, weight, c, graph)
+    return centroid_from(target, logs, total, c.sqrt(), steps=2)
+
+
+def views(source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods) -> tuple[Logs, Total]:
+    """Local logarithms of all edges at given targets, and sums over the neighbours."""
+
+    def logs(at: Tensor) -> Tensor:
+        return geometry.local_log(at[graph.target], source[graph.source], c=c)
+
+    def total(vectors: Tensor) -> Tensor:
+        return _sum_to_targets(vectors, weight, graph)
+
+    return logs, total
 
 
 def ends(z: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import torch
@@ -80,6 +80,17 @@ class Encoder(nn.Module, ABC):
     def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
         """The output of a layer, numbered from 0, at the targets of a block."""
         raise ModelError(f"Expected a model of layers, got {type(self).__name__}.")
+
+    def node_map(self, number: int) -> Callable[[Tensor], Tensor] | None:
+        """What a layer does to nodes before it needs edges, out of training; None for nothing.
+
+        A node that is in many blocks is mapped once so. :meth:`from_mapped` does the rest.
+        """
+        return None
+
+    def from_mapped(self, number: int, x: Tensor, block: Block) -> Tensor:
+        """The output of a layer at the targets of a block, from what :meth:`node_map` made."""
+        return self.apply_layer(number, x, block)
 
     @classmethod
     def layered(cls) -> bool:

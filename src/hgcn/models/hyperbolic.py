@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import cast, final
 
 from torch import Tensor, nn
@@ -118,6 +118,19 @@ class HGCN(Encoder):
         x = drop(x, self.point_dropout if self.training else 0.0)
         edges, weight = block.edge_index, block.weight
         return cast(Tensor, conv(x, edges, weight, size=block.size, totals=block.totals))
+
+    def node_map(self, number: int) -> Callable[[Tensor], Tensor] | None:
+        """See :class:`~hgcn.models.Encoder`; with ``root_weight`` a layer needs its own input."""
+        conv = cast(HGCNConv, self.convs[number])
+        return conv.map_nodes if conv.root is None else None
+
+    def from_mapped(self, number: int, x: Tensor, block: Block) -> Tensor:
+        """See :class:`~hgcn.models.Encoder`."""
+        conv = cast(HGCNConv, self.convs[number])
+        if conv.root is not None:
+            return self.apply_layer(number, x, block)
+        given = block.edge_index, block.weight, block.num_targets, block.totals
+        return conv.from_mapped(x, *given)
 
     def attention_shares(
         self, layers: Sequence[Tensor], edge_index: Tensor, edge_weight: Tensor | None = None

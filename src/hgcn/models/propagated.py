@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import final
 
 import torch
@@ -84,6 +84,18 @@ class Propagated(Encoder):
         x = kernels.weighted_sum(x, *_weighted(block, x.dtype))
         total = total[: block.num_targets] + x
         return total / (self.propagation + 1) if last else torch.cat((x, total), dim=1)
+
+    def node_map(self, number: int) -> Callable[[Tensor], Tensor] | None:
+        """See :class:`~hgcn.models.Encoder`."""
+        own = number - self.propagation
+        return self.encoder.node_map(own) if own >= 0 and self.encoder.hops else None
+
+    def from_mapped(self, number: int, x: Tensor, block: Block) -> Tensor:
+        """See :class:`~hgcn.models.Encoder`."""
+        own = number - self.propagation
+        if own >= 0 and self.encoder.hops:
+            return self.encoder.from_mapped(own, x, block)
+        return self.apply_layer(number, x, block)
 
     def encode_blocks(self, x: Tensor, blocks: Sequence[Block]) -> Tensor:
         """See :class:`~hgcn.models.Encoder`."""

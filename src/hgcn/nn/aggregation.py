@@ -13,9 +13,9 @@ from torch import Tensor
 
 from hgcn import kernels
 from hgcn.errors import ModelError
-from hgcn.geometry.means import centroid_from, frechet_mean_from
-from hgcn.geometry.normal import local_log
+from hgcn.geometry.means import frechet_mean_from
 from hgcn.kernels import Neighbourhoods
+from hgcn.kernels.torch_twin import views
 
 Aggregation = Callable[[Tensor, Tensor, Tensor, Tensor, Neighbourhoods], Tensor]
 
@@ -38,8 +38,7 @@ def centroid(
     target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
 ) -> Tensor:
     """The Lorentz centroid of the neighbours, seen first from the target, then from itself."""
-    logs, total = _views(source, weight, c, graph)
-    return centroid_from(target, logs, total, c.sqrt(), steps=2)
+    return kernels.centroid(target, source, weight, c, graph)
 
 
 def frechet(
@@ -48,18 +47,5 @@ def frechet(
     """The Fréchet mean of the neighbours."""
     if torch.compiler.is_compiling():  # all steps of the search in one graph take many minutes
         raise ModelError("Expected an aggregation other than 'frechet' in a compiled graph.")
-    logs, total = _views(source, weight, c, graph)
+    logs, total = views(source, weight, c, graph)
     return frechet_mean_from(target, logs, total, c.sqrt())
-
-
-def _views(
-    source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
-) -> tuple[Callable[[Tensor], Tensor], Callable[[Tensor], Tensor]]:
-    def logs(at: Tensor) -> Tensor:
-        return local_log(at[graph.target], source[graph.source], c=c)
-
-    def total(vectors: Tensor) -> Tensor:
-        zero = vectors.new_zeros(graph.num_targets, vectors.shape[-1])
-        return zero.index_add(0, graph.target, weight.unsqueeze(-1) * vectors)
-
-    return logs, total

@@ -210,10 +210,53 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
             target = source if targets == len(source) else source[:targets]
         else:
             target = self.linear(x_target, c)
+        mean, share, graph = self._mean(source, target, c, edge_index, edge_weight, totals)
+        if self.root is not None and x_target is not None:
+            mean = kernels.translate(mean, self.root(first_rows(x_target, targets), c), c)
+        out: Tensor = kernels.first_only(self.act(mean))
+        self._check_finite(out, x_source, x_target, edge_weight)
+        if return_attention_weights:
+            edges = torch.stack((graph.source, graph.target)).long()
+            return out, (edges, share)
+        return out
+
+    def map_nodes(self, x: Tensor) -> Tensor:
+        """The part of a layer that needs no edges: its linear map, of all nodes alike."""
+        mapped: Tensor = self.linear(x, self.curvature())
+        return mapped
+
+    def from_mapped(
+        self,
+        source: Tensor,
+        edge_index: Tensor,
+        edge_weight: Tensor | None,
+        targets: int,
+        totals: Tensor | None,
+    ) -> Tensor:
+        """The rest of a layer without ``root_weight``, at the first ``targets`` of the sources.
+
+        ``source`` has points from :meth:`map_nodes`; the rest is as in :meth:`forward`.
+        """
+        given = edge_index, edge_weight, totals
+        mean, _, _ = self._mean(source, source[:targets], self.curvature(), *given)
+        out: Tensor = kernels.first_only(self.act(mean))
+        self._check_finite(out, source, None, edge_weight)
+        return out
+
+    def _mean(
+        self,
+        source: Tensor,
+        target: Tensor,
+        c: Tensor,
+        edge_index: Tensor,
+        edge_weight: Tensor | None,
+        totals: Tensor | None,
+    ) -> tuple[Tensor, Tensor, Neighbourhoods]:
+        """The mean of the neighbours with its bias, the weights of all heads, and the edges."""
         graph = kernels.neighbourhoods(
             edge_index,
             num_sources=len(source),
-            num_targets=targets,
+            num_targets=len(target),
             add_self_loops=self.add_self_loops,
         )
         share = self._shares(source, target, edge_weight, graph)
@@ -223,14 +266,7 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
         mean = self._aggregate(target, source, weight, c, graph)
         if self.bias is not None:
             mean = kernels.translate(mean, self.bias, c)
-        if self.root is not None and x_target is not None:
-            mean = kernels.translate(mean, self.root(first_rows(x_target, targets), c), c)
-        out: Tensor = kernels.first_only(self.act(mean))
-        self._check_finite(out, x_source, x_target, edge_weight)
-        if return_attention_weights:
-            edges = torch.stack((graph.source, graph.target)).long()
-            return out, (edges, share)
-        return out
+        return mean, share, graph
 
     def _shares(
         self, source: Tensor, target: Tensor, edge_weight: Tensor | None, graph: Neighbourhoods

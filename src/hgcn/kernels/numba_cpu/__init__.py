@@ -23,7 +23,7 @@ from hgcn.kernels.numba_cpu.counts_of_pairs import counts
 from hgcn.kernels.numba_cpu.distance import SquaredDistance
 from hgcn.kernels.numba_cpu.dropping import drop_at_random
 from hgcn.kernels.numba_cpu.gathering import GatherRows
-from hgcn.kernels.numba_cpu.local_aggregation import LocalSum
+from hgcn.kernels.numba_cpu.local_aggregation import Centroid, LocalSum
 from hgcn.kernels.numba_cpu.softmax import Attention
 from hgcn.kernels.numba_cpu.sums import WeightedSum
 from hgcn.kernels.numba_cpu.translation import Translate
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "attention",
+    "centroid",
     "dropout",
     "ends",
     "local_sum",
@@ -62,6 +63,13 @@ def local_sum(
 ) -> Any:
     """Local aggregation, without self-loops where targets and sources are one set of nodes."""
     return LocalSum.apply(target, source, weight, c, graph, one_set(target, source))  # type: ignore[no-untyped-call]
+
+
+def centroid(
+    target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
+) -> Any:
+    """Lorentz centroids of neighbourhoods."""
+    return Centroid.apply(target, source, weight, c, graph)  # type: ignore[no-untyped-call]
 
 
 def ends(z: Tensor, pairs: Tensor) -> Any:

@@ -1,4 +1,4 @@
-"""Local aggregation as an autograd function over :mod:`.local_forward`, :mod:`.local_backward`."""
+"""Local aggregation and centroids, over :mod:`.local_forward` and :mod:`.local_backward`."""
 
 from __future__ import annotations
 
@@ -33,41 +33,88 @@ class LocalSum(torch.autograd.Function):
         same: bool,
     ) -> Tensor:  # fmt: skip
         """Keep the steps; the polar forms and the numbers of edges are computed again."""
-        root = root_of(c)
-        targets, sources = _points(target, source, root, same)
-        edges = _edges(graph, weight, same)
-        out, step = empty(target), np.empty(target.shape)
-        chunks = len(edges.bounds) - 1
-        in_chunks(local_forward, chunks, targets, sources, edges, root, step, out.numpy())
-        ctx.save_for_backward(target, source, weight, c)
-        ctx.graph, ctx.same, ctx.whole, ctx.step = graph, same, source is target, step
+        out, steps = _aggregate(target, source, weight, c, graph, same=same, central=False)
+        ctx.save_for_backward(target, source, weight, c, *steps)
+        ctx.graph, ctx.same, ctx.whole = graph, same, source is target
         return out
 
     @staticmethod
     @once
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients by targets, sources, weights and c; those of one set of nodes are added."""
-        target, source, weight, c = ctx.saved_tensors
-        root, graph, same, whole = root_of(c), ctx.graph, ctx.same, ctx.whole
-        rows, columns = graph.by_target, graph.by_source
-        targets, sources = _points(target, source, root, same)
-        grad_target, grad_weight, grad_step = empty(target), empty(weight), empty(target)
-        grad_source = grad_target if whole else empty(source)
-        by_source = weight.new_empty(len(weight), EDGE_COLUMNS)
-        moment = np.empty(len(rows.bounds) + len(columns.bounds) - 2)
-        row_moment, column_moment = np.split(moment, [len(rows.bounds) - 1])
-        edges = _edges(graph, weight, same)
-        in_chunks(
-            local_backward_rows, len(row_moment), targets, sources, edges, root, ctx.step,
-            array(grad_out), grad_target.numpy(), grad_step.numpy(), grad_weight.numpy(),
-            by_source.numpy(), row_moment,
-        )  # fmt: skip
-        in_chunks(
-            local_backward_columns, len(column_moment), targets.vector, sources, columns, root,
-            same, whole, grad_step.numpy(), by_source.numpy(), grad_source.numpy(), column_moment,
-        )  # fmt: skip
-        grad_c = curvature_gradient(moment, c)
-        return grad_target, None if whole else grad_source, grad_weight, grad_c, None, None
+        kinds = {"same": ctx.same, "whole": ctx.whole, "central": False}
+        given = ctx.saved_tensors, ctx.graph, grad_out
+        return *_gradients(*given, **kinds), None, None
+
+
+class Centroid(torch.autograd.Function):
+    """The Lorentz centroid of the sources of all targets."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
+    ) -> Tensor:
+        """See it from the targets, then from there: it does not depend on the viewpoint."""
+        at, _ = _aggregate(target, source, weight, c, graph, same=False, central=True)
+        out, steps = _aggregate(at, source, weight, c, graph, same=False, central=True)
+        ctx.save_for_backward(at, source, weight, c, *steps)
+        ctx.graph = graph
+        return out
+
+    @staticmethod
+    @once
+    def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
+        """Gradients by sources, weights and c."""
+        given = ctx.saved_tensors, ctx.graph, grad_out
+        _, *gradients = _gradients(*given, same=False, whole=False, central=True)
+        return None, *gradients, None
+
+
+def _aggregate(
+    target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods, *,
+    same: bool, central: bool,
+) -> tuple[Tensor, list[Tensor]]:  # fmt: skip
+    """The result, the step that leads to it, and the sum of cosh(D) where it is needed."""
+    root = root_of(c)
+    targets, sources = _points(target, source, root, same)
+    edges = _edges(graph, weight, same)
+    out, step = empty(target), target.new_empty(target.shape, dtype=torch.float64)
+    time = step.new_zeros(len(target) * central)
+    in_chunks(
+        local_forward, len(edges.bounds) - 1, targets, sources, edges, root, central,
+        step.numpy(), time.numpy(), out.numpy(),
+    )  # fmt: skip
+    return out, [step, time]
+
+
+def _gradients(
+    saved: tuple[Tensor, ...], graph: Neighbourhoods, grad_out: Tensor, *,
+    same: bool, whole: bool, central: bool,
+) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:  # fmt: skip
+    """Gradients by targets, sources, weights and c; if ``whole``, sources are the targets."""
+    target, source, weight, c, step, time = saved
+    root = root_of(c)
+    rows, columns = graph.by_target, graph.by_source
+    targets, sources = _points(target, source, root, same)
+    grad_target, grad_weight = empty(target), empty(weight)
+    grad_source = grad_target if whole else empty(source)
+    # Without kappa, gradients of points far apart are small sums of large terms.
+    number = torch.float64 if central else weight.dtype
+    grad_step = target.new_empty(target.shape, dtype=number)
+    by_source = weight.new_empty(len(weight), EDGE_COLUMNS, dtype=number)
+    moment = np.empty(len(rows.bounds) + len(columns.bounds) - 2)
+    row_moment, column_moment = np.split(moment, [len(rows.bounds) - 1])
+    in_chunks(
+        local_backward_rows, len(row_moment), targets, sources, _edges(graph, weight, same), root,
+        central, step.numpy(), time.numpy(), array(grad_out), grad_target.numpy(),
+        grad_step.numpy(), grad_weight.numpy(), by_source.numpy(), row_moment,
+    )  # fmt: skip
+    in_chunks(
+        local_backward_columns, len(column_moment), targets.vector, sources, columns, root,
+        same, whole, grad_step.numpy(), by_source.numpy(), grad_source.numpy(), column_moment,
+    )  # fmt: skip
+    grad_c = curvature_gradient(moment, c)
+    return grad_target, None if whole else grad_source, grad_weight, grad_c
 
 
 def _points(target: Tensor, source: Tensor, root: float, same: bool) -> tuple[Points, Points]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from hgcn.compiled import compiled
+from hgcn.kernels.numba_cpu.centroid_step import centroid_step_backward
 from hgcn.kernels.numba_cpu.edges import EdgeBlock, WeightedEdges, load_edges
 from hgcn.kernels.numba_cpu.instructions import dot, prefetch
 from hgcn.kernels.numba_cpu.points import (
@@ -45,7 +46,9 @@ def local_backward_rows(
     sources: Points,
     edges: WeightedEdges,
     root: float,
+    central: bool,
     step: Doubles,
+    time: Doubles,
     grad_out: Floats,
     grad_x: Floats,
     grad_step: Floats,
@@ -71,6 +74,7 @@ def local_backward_rows(
         turn_of_step, turn_of_difference = np.empty(BLOCK), np.empty(BLOCK)
         source_of_step, source_of_x = np.empty(BLOCK), np.empty(BLOCK)
         row_step_u, row_by_rho, row_of_step = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+        row_by_time, by_time = np.empty(BLOCK), np.empty(BLOCK)
         by_step, by_x, turn = np.empty((BLOCK, d)), np.empty((BLOCK, d)), np.empty((BLOCK, d))
         total = 0.0
         for first in range(bounds[chunk], bounds[chunk + 1], BLOCK):
@@ -79,6 +83,12 @@ def local_backward_rows(
                 x[first:last], polar[first:last], radial[first:last], step[first:last], root,
                 grad_out[first:last], by_step, by_x,
             )  # fmt: skip
+            row_by_time[:] = 0.0
+            if central:
+                for i in range(first, last):
+                    row_by_time[i - first] = centroid_step_backward(
+                        step, i, time[i], by_step, i - first
+                    )
             row_by_rho[:] = 0.0
             row_of_step[:] = 0.0
             turn[:] = 0.0
@@ -95,6 +105,7 @@ def local_backward_rows(
                     row = target[edge[b]] - first
                     step_difference[b] = dot(difference, b, by_step, row)
                     step_u[b], w[b] = row_step_u[row], weight[edge[b]]
+                    by_time[b] = row_by_time[row]
                 for b in range(count):
                     p_i, f_i, sinh_i = polar_i[b, GROWTH], polar_i[b, DECAY], polar_i[b, SINH]
                     p_j, f_j, sinh_j = polar_j[b, GROWTH], polar_j[b, DECAY], polar_j[b, SINH]
@@ -107,13 +118,15 @@ def local_backward_rows(
                     cosh_j = 1.0 + 0.5 * half_j * half_j
                     tanh_half_i = half_i / (1.0 + p_i + f_i)
                     sinh_j_s = sinh_j * s[b]
-                    kappa, kappa_h = kappa_of(sinh_half_gap * sinh_half_gap + sinh_i * sinh_j_s)
+                    h = sinh_half_gap * sinh_half_gap + sinh_i * sinh_j_s
+                    kappa, kappa_h = (1.0, 0.0) if central else kappa_of(h)
                     # The product of P_i and the logarithm, without kappa.
                     along = sinh_gap - 2.0 * sinh_j_s * cosh_i_1
                     product = along * step_u[b] + sinh_j * step_difference[b]
-                    by_h, w_kappa = w[b] * kappa_h * product, w[b] * kappa
+                    by_h = w[b] * (kappa_h * product + 2.0 * by_time[b])
+                    w_kappa = w[b] * kappa
                     by_along = w_kappa * step_u[b]
-                    by_weight[b] = kappa * product
+                    by_weight[b] = kappa * product + (1.0 + 2.0 * h) * by_time[b]
                     by_rho_i[b] = by_h * ((1.0 + cosh_i_1) * sinh_j_s - 0.5 * sinh_gap)
                     by_rho_i[b] -= by_along * (cosh_gap + 2.0 * sinh_i * sinh_j_s)
                     by_rho_j[b] = by_h * (0.5 * sinh_gap + sinh_i * cosh_j * s[b])

@@ -1,8 +1,8 @@
-"""The paper's local aggregation: each point is translated by a weighted sum of local logarithms.
+"""Aggregation as seen from each point: the paper's mean of local logarithms, and a centroid step.
 
 The logarithm of v_j at v_i is ``kappa (along u_i + sinh(rho_j) (u_j - u_i)) / sqrt(c)``, with
 ``along = sinh(rho_j - rho_i) - 2 s sinh(rho_j) (cosh(rho_i) - 1)``. See ``docs/kernels.md``,
-section 4.
+section 4. Without ``kappa`` the same sum, over that of ``cosh(D)``, leads to the Lorentz centroid.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from hgcn.compiled import compiled
+from hgcn.kernels.numba_cpu.centroid_step import centroid_step
 from hgcn.kernels.numba_cpu.edges import EdgeBlock, WeightedEdges, load_edges
 from hgcn.kernels.numba_cpu.points import (
     BLOCK,
@@ -28,11 +29,12 @@ from hgcn.kernels.rows import Doubles, Floats
 @compiled(error_model="numpy", nogil=True)
 def local_forward(
     first_chunk: int, last_chunk: int, targets: Points, sources: Points, edges: WeightedEdges,
-    root: float, step: Doubles, out: Floats,
+    root: float, central: bool, step: Doubles, time: Doubles, out: Floats,
 ) -> None:  # fmt: skip
     """The aggregation at the targets of their neighbours among the sources.
 
-    ``step`` gets the sum of local logarithms of each row times ``root``, for the backward pass.
+    ``step`` gets the sum of local logarithms of each row times ``root``, for the backward pass. If
+    ``central`` it gets the logarithm of the Lorentz centroid, and ``time`` the sum of ``cosh(D)``.
     """
     x, polar, start, bounds = targets.vector, targets.polar, edges.start, edges.bounds
     target, weight = edges.target, edges.weight
@@ -43,6 +45,7 @@ def local_forward(
         polar_i, polar_j = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
         block = EdgeBlock(edge, difference, s, polar_i, polar_j)
         of_u, of_difference, along = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
+        cosh = np.empty(BLOCK)
         for first in range(bounds[chunk], bounds[chunk + 1], BLOCK):
             last = min(first + BLOCK, bounds[chunk + 1])
             along[:] = 0.0
@@ -56,7 +59,9 @@ def local_forward(
                     sinh_half_gap = 0.5 * (p_j - p_i) * (f_i + f_j)
                     cosh_half_gap = 0.5 * ((1.0 + p_j) * f_i + (1.0 + p_i) * f_j)
                     half_i = p_i * (1.0 + f_i)  # 2 sinh(rho_i/2)
-                    kappa, _ = kappa_of(sinh_half_gap * sinh_half_gap + sinh_i * sinh_j * s[b])
+                    h = sinh_half_gap * sinh_half_gap + sinh_i * sinh_j * s[b]
+                    cosh[b] = 1.0 + 2.0 * h
+                    kappa = 1.0 if central else kappa_of(h)[0]
                     sinh_gap = 2.0 * sinh_half_gap * cosh_half_gap
                     of_u[b] = kappa * (sinh_gap - s[b] * sinh_j * half_i * half_i)
                     of_difference[b] = kappa * sinh_j
@@ -66,10 +71,15 @@ def local_forward(
                     scaled = w * of_difference[b]
                     for k in range(d):
                         step[i, k] += scaled * difference[b, k]
+                if central:
+                    for b in range(count):
+                        time[target[edge[b]]] += weight[edge[b]] * cosh[b]
             for i in range(first, last):
                 scaled = along[i - first] * polar[i, INVERSE_LENGTH]
                 for k in range(d):
                     step[i, k] += scaled * x[i, k]
+                if central:
+                    centroid_step(step, i, time[i])
             translate_block(
                 x[first:last], polar[first:last], step[first:last], root, out[first:last]
             )

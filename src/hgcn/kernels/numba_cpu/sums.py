@@ -10,7 +10,8 @@ from torch import Tensor
 
 from hgcn.compiled import compiled, in_chunks
 from hgcn.kernels.derivatives import once
-from hgcn.kernels.numba_cpu.instructions import dot_narrow
+from hgcn.kernels.numba_cpu.instructions import dot_narrow, prefetch
+from hgcn.kernels.numba_cpu.points import AHEAD
 from hgcn.kernels.numba_cpu.tensors import array, empty
 from hgcn.kernels.rows import Floats, Rows
 
@@ -30,9 +31,11 @@ def sum_over_rows(
     d = x.shape[1]
     for chunk in range(first_chunk, last_chunk):
         total = np.empty(d, x.dtype)
+        end = start[bounds[chunk + 1]] - 1
         for i in range(bounds[chunk], bounds[chunk + 1]):
             total[:] = 0
             for position in range(start[i], start[i + 1]):
+                prefetch(x, other[min(position + AHEAD, end)])
                 w = weight[edge[position]]
                 j = other[position]
                 for k in range(d):
@@ -71,8 +74,10 @@ def edge_products(
     """out_e = x_i . y_j for the edges in the order of the rows."""
     start, other, bounds = rows.start, rows.other, rows.bounds
     for chunk in range(first_chunk, last_chunk):
+        end = start[bounds[chunk + 1]] - 1
         for i in range(bounds[chunk], bounds[chunk + 1]):
             for e in range(start[i], start[i + 1]):
+                prefetch(y, other[min(e + AHEAD, end)])
                 out[e] = dot_narrow(x, i, y, other[e])
 
 
