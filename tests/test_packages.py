@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import hgcn
 from hgcn import packages
 from hgcn.cli import BAD_INPUT, main
 from hgcn.errors import HGCNError, PackageError
+from hgcn.training.problem import choose
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
@@ -72,6 +74,18 @@ def test_a_missing_package_is_a_line_that_names_the_command(
     assert sorted(path.name for path in tmp_path.iterdir()) in (
         ["graph.graphml", "ring.csv"], ["graph.graphml", "ring.csv", "searches"],
     )  # fmt: skip
+
+
+def test_a_missing_package_is_told_before_anything_is_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Compiling kernels and splitting a large graph take minutes."""
+    hide("geoopt", monkeypatch)
+    graph = hgcn.data.tree_with_features(0.8, depth=2)
+    for model in ("hyp", "hyp-mixed"):
+        with pytest.raises(PackageError, match="the model Hyp"):
+            choose(graph, hgcn.Config(task="link", model=model))
+    assert choose(graph, hgcn.Config(task="link", model="euc")).model == "euc"
 
 
 def test_a_package_that_is_broken_says_what_is_wrong(
