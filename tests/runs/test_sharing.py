@@ -1,6 +1,8 @@
 """Runs that travel: as a zip file, by an address, from an older version."""
 
 import shutil
+import ssl
+import subprocess
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -65,8 +67,23 @@ def test_push_to_a_folder_leaves_what_is_there(folder: Path, tmp_path: Path) -> 
     assert (tmp_path / "other.zip").read_text() == "mine"
 
 
-@pytest.fixture
-def address(tmp_path: Path) -> Iterator[str]:
+def certificate(folder: Path) -> Path:
+    """A certificate of this computer that is valid for a day, and its key, in one file."""
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl")
+    path = folder / "certificate.pem"
+    words = "req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=test -addext"
+    subprocess.run(
+        ["openssl", *words.split(), "subjectAltName=IP:127.0.0.1", "-keyout", path, "-out", path],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return path
+
+
+@pytest.fixture(params=["https", "http"])
+def address(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
     """A server of this computer that hands out the test's folder."""
 
     class Quiet(SimpleHTTPRequestHandler):
@@ -74,9 +91,14 @@ def address(tmp_path: Path) -> Iterator[str]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path)))
+    if request.param == "https":
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate(tmp_path))
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
+    yield f"{request.param}://127.0.0.1:{server.server_port}"
     server.shutdown()
     thread.join()
     server.server_close()
@@ -89,7 +111,7 @@ def test_a_run_is_read_from_an_address(folder: Path, tmp_path: Path, address: st
     same(run, hgcn.load_run(whole))
     path.unlink()
     same(run, hgcn.load_run(whole))  # from the cache
-    with pytest.raises(RunError, match=r"#sha256=CHECKSUM, got http://"):
+    with pytest.raises(RunError, match=r"#sha256=CHECKSUM, got https?://"):
         hgcn.load_run(f"{address}/run.zip")
 
 
