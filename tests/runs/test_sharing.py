@@ -16,6 +16,7 @@ import torch
 
 import hgcn
 from hgcn import files
+from hgcn.cli import main
 from hgcn.errors import DataError, RunError
 from hgcn.runs.layout import CARD, EMBEDDINGS, PAGE, SEALED
 
@@ -113,6 +114,25 @@ def test_a_run_is_read_from_an_address(folder: Path, tmp_path: Path, address: st
     same(run, hgcn.load_run(whole))  # from the cache
     with pytest.raises(RunError, match=r"#sha256=CHECKSUM, got https?://"):
         hgcn.load_run(f"{address}/run.zip")
+
+
+def test_commands_take_a_packed_run(
+    tmp_path: Path,
+    address: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Pages are written beside a zip file; those of an address into the present folder."""
+    run = hgcn.fit(PAGE_FILES / "edges.csv", epochs=2, dim=2, structure=False)
+    whole = f"{address}/run.zip#sha256={files.checksum(run.push(tmp_path / 'run.zip'))}"
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for source, home in (("../run.zip", tmp_path), (whole, tmp_path / "here")):
+        assert main(["neighbours", source, "ann", "-k", "3"]) == 0
+        assert main(["view", source, "--no-open"]) == 0
+        assert main(["report", source, "--no-open"]) == 0
+        assert capsys.readouterr().out.splitlines()[0] == "id,rank,neighbour,distance"
+        assert {path.name for path in home.glob("*.html")} == {"run.html", "run-report.html"}
 
 
 def test_a_download_that_is_another_file_is_refused(
