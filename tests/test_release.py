@@ -27,6 +27,17 @@ def test_the_address_of_the_clone_is_a_placeholder_in_one_place() -> None:
     assert (ROOT / "README.md").read_text("utf-8").count("ADDRESS") == 2
 
 
+def test_figures_beside_peers_are_those_of_the_pages_they_come_from() -> None:
+    """Those pages are written by benchmarks, this table by hand."""
+    text = (ROOT / "docs" / "peers.md").read_text("utf-8")
+    rows = re.findall(r"^\| [^|]+ \| ([^|]*\d[^|]*) \| \[(\w+\.md)\]", text, re.MULTILINE)
+    assert len(rows) >= 6
+    for figures, page in rows:
+        known = (ROOT / "docs" / page).read_text("utf-8")
+        for number in re.findall(r"\d[\d,]*(?:\.\d+)?(?:e-\d+)?", figures):
+            assert re.search(rf"(?<![\d.]){re.escape(number)}(?![\d.])", known), (page, number)
+
+
 def test_the_workflow_runs_what_everybody_runs() -> None:
     text = (ROOT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
     assert "- run: .ci/run\n" in text
