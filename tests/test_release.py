@@ -19,6 +19,15 @@ def test_the_citation_has_the_version_and_the_paper() -> None:
     assert "arxiv.org/abs/1910.12933" in text
 
 
+def test_the_changelog_begins_with_this_version_or_with_what_comes_after_it() -> None:
+    headings = re.findall(r"^## \[(.+?)\](.*)$", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.M)
+    released = [heading for heading in headings if heading != ("Unreleased", "")]
+    (date,) = re.findall(
+        r'^date-released: "(.+)"$', (ROOT / "CITATION.cff").read_text("utf-8"), re.M
+    )
+    assert released[0] == (hgcn.__version__, f" - {date}")
+
+
 def test_the_address_of_the_clone_is_a_placeholder_in_one_place() -> None:
     """Once there is an address, it is put there, and this test is changed with it."""
     pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")]

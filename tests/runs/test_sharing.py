@@ -131,6 +131,7 @@ def test_commands_take_a_packed_run(
         assert main(["neighbours", source, "ann", "-k", "3"]) == 0
         assert main(["view", source, "--no-open"]) == 0
         assert main(["report", source, "--no-open"]) == 0
+        assert main(["compare", source, source]) == 0
         assert capsys.readouterr().out.splitlines()[0] == "id,rank,neighbour,distance"
         assert {path.name for path in home.glob("*.html")} == {"run.html", "run-report.html"}
 
