@@ -160,8 +160,8 @@ def _read(source: str | Path) -> _Column:
         settings[name] = values[0] if len(set(values)) == 1 else f"{min(values)}..{max(values)}"
     shown = metrics[0] if total == 1 else summarise(metrics)
     splits = [one.config.seed_of_split for one in runs]
-    name = name_of_packed(source) if packed else folder
-    return _Column(str(name), settings, shown, metrics, total, splits)
+    called = name_of_packed(source) if packed else folder
+    return _Column(str(called), settings, shown, metrics, total, splits)
 
 
 def _short(paths: Sequence[Path]) -> list[str]:
