@@ -29,6 +29,8 @@ from hgcn.cli import COMMANDS, main
 
 ROOT = Path(__file__).parents[1]
 FILES = Path(__file__).parent / "page_files"
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
+NOTEBOOKS = sorted(ROOT.glob("examples/*.ipynb"))
 FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = re.compile(r"<!-- test: (\w+),? ?(.*?) -->\n")
 SMALL = (
@@ -71,6 +73,10 @@ def blocks(path: Path) -> Iterator[Block]:
             assert mark in ("given", "write", "replace", "skip"), f"{path}: {mark}"
             assert mark not in ("replace", "skip") or re.search(r"\w+ \w+", words), "no reason"
         yield Block(match[1], match[2], text[: match.start()].count("\n") + 1, marks)
+
+
+CODE = [page for page in PAGES if any(True for _ in blocks(page))]
+"""Pages with code."""
 
 
 def run_page(path: Path) -> int:

@@ -10,11 +10,7 @@ import pytest
 import hgcn
 from hgcn.data import DATASETS, Dataset, disease_spread, read
 from hgcn.training import loop
-from pages import FILES, ROOT, blocks, check_words, commands, run_page
-
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
-NOTEBOOKS = sorted(ROOT.glob("examples/*.ipynb"))
-CODE = [page for page in PAGES if any(True for _ in blocks(page))]
+from pages import CODE, FILES, NOTEBOOKS, PAGES, ROOT, blocks, check_words, commands, run_page
 
 
 def people() -> hgcn.Graph:
