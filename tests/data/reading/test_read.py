@@ -335,7 +335,7 @@ def test_formats_of_networkx(ending: str, directed: bool, tmp_path: Path) -> Non
     elif ending == ".gml":
         nx.write_gml(network, path)
     else:
-        path.write_text(json.dumps(nx.node_link_data(network)))
+        path.write_text(json.dumps(nx.node_link_data(network, edges="edges")))
     graph = read(path, labels="colour", features=["size"])
     assert graph.directed == directed
     assert named_edges(graph) == (set(network.edges) if directed else PATH)
