@@ -9,7 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-TOOLS = {"bench", "dev", "dist", "docs"}
+TOOLS = {"bench", "dev", "dist", "docs", "test"}
 
 
 def bounds(text: str) -> dict[str, str]:

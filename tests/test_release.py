@@ -53,7 +53,7 @@ def test_the_workflow_runs_what_everybody_runs() -> None:
     assert "os: [ubuntu-latest, macos-latest]" in text
     targets = re.findall(r"^([a-z-]+):.*##", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     for asked in re.findall(r"run: make (.+)", text):
-        assert set(asked.split()) <= set(targets)
+        assert {word for word in asked.split() if "=" not in word} <= set(targets)
 
 
 def test_nothing_that_a_program_left_is_kept() -> None:
