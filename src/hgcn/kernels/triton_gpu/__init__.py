@@ -17,7 +17,6 @@ from __future__ import annotations
 import functools
 import logging
 import os
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -47,6 +46,8 @@ WIDEST = 256
 def _works(device: torch.device) -> bool:
     """Whether kernels run on a device; where they do not, a line says so, once."""
     try:
+        from importlib import import_module
+
         version = import_module("triton").__version__
         if tuple(int(word) for word in version.split(".")[:2]) < OLDEST:
             raise ImportError(f"3.7 or newer is needed, not {version}")
