@@ -16,7 +16,10 @@ DEV := $(VENV)/.stamp-dev
 BENCH := $(VENV)/.stamp-bench
 DIST := $(VENV)/.stamp-dist
 DOCS := $(VENV)/.stamp-docs
-LOWEST := .venv-lowest
+# An older torch than the tested one may bring some GB for CUDA, so that one is asked for:
+# TORCH=2.6.0 is the oldest. Each has an environment of its own.
+TORCH ?= $(shell sed -n 's/^torch==//p' constraints.txt)
+LOWEST := .venv-lowest-$(TORCH)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -36,7 +39,7 @@ test: $(DEV) ## run the tests; choose with ARGS="-k distance -x"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m pytest $(ARGS)
 
 # In an environment of its own, which holds the lower bounds of pyproject.toml and nothing newer.
-test-lowest: $(LOWEST)/.stamp ## run the tests on the oldest versions that pyproject.toml allows
+test-lowest: $(LOWEST)/.stamp ## run the tests on the oldest versions that pyproject.toml allows; TORCH=2.6.0
 	@OMP_NUM_THREADS=1 $(LOWEST)/bin/python -m pytest $(ARGS)
 
 # SEED=17 repeats the tries of a run that said so.
@@ -81,7 +84,7 @@ bench: $(BENCH) ## measure accuracy and speed against other packages
 	@$(BIN)/python benchmarks/layers.py
 
 clean: ## remove .venv, caches and build results
-	@rm -rf $(VENV) $(LOWEST) build dist docs/_build docs/reference .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) .venv-lowest-* build dist docs/_build docs/reference .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 $(VENV)/.stamp-venv:
@@ -118,6 +121,6 @@ $(DOCS): $(RUNTIME)
 $(LOWEST)/.stamp: pyproject.toml .ci/lowest.py
 	@echo "Installing the oldest versions into $(LOWEST)." >&2
 	@$(PYTHON) -m venv --clear $(LOWEST)
-	@$(PYTHON) .ci/lowest.py >$(LOWEST)/constraints.txt
-	@$(LOWEST)/bin/python -m pip install $(PIP_FLAGS) -c $(LOWEST)/constraints.txt -e '.[dev]'
+	@$(PYTHON) .ci/lowest.py torch==$(TORCH) >$(LOWEST)/constraints.txt
+	@$(LOWEST)/bin/python -m pip install $(PIP_FLAGS) -c $(LOWEST)/constraints.txt -e '.[test]'
 	@touch $@

@@ -1,6 +1,7 @@
 """Prints the lower bounds of pyproject.toml as constraints for pip.
 
-Tools of developers are left out: they need not be old.
+Tools of developers are left out: they need not be old. Arguments like ``torch==2.13.0`` are taken
+in place of a bound.
 """
 
 import re
@@ -8,7 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 
-TOOLS = {"bench", "dev", "dist", "docs"}
+TOOLS = {"bench", "dev", "dist", "docs", "test"}
 
 
 def bounds(text: str) -> dict[str, str]:
@@ -23,5 +24,7 @@ def bounds(text: str) -> dict[str, str]:
 
 if __name__ == "__main__":
     project = Path(__file__).parents[1] / "pyproject.toml"
-    for name, version in bounds(project.read_text(encoding="utf-8")).items():
+    found = bounds(project.read_text(encoding="utf-8"))
+    found |= dict(word.split("==") for word in sys.argv[1:])
+    for name, version in found.items():
         sys.stdout.write(f"{name}=={version}\n")

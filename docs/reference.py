@@ -13,8 +13,8 @@ from types import ModuleType
 from hgcn.cli import COMMANDS
 
 MODULES = (
-    "hgcn", "hgcn.geometry", "hgcn.nn", "hgcn.models", "hgcn.data", "hgcn.viewer", "hgcn.figures",
-    "hgcn.errors",
+    "hgcn", "hgcn.geometry", "hgcn.nn", "hgcn.models", "hgcn.data", "hgcn.estimators",
+    "hgcn.sampling.pyg", "hgcn.viewer", "hgcn.figures", "hgcn.errors",
 )  # fmt: skip
 """The public modules; their ``__all__`` says which names are public."""
 METHODS = ("Run", "Graph", "Config")

@@ -7,8 +7,11 @@ new Python for each. A comment before a block says what is different in a test, 
     <!-- test: write space.toml -->                          the block is this file
     <!-- test: replace OLD => NEW, REASON -->                in the next block; may be repeated
     <!-- test: skip, REASON -->                              the next block is not run
+
+Of a block that is not run, `check_words` still finds what is not there: targets, scripts, flags.
 """
 
+import argparse
 import ast
 import json
 import re
@@ -16,12 +19,18 @@ import shlex
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from hgcn.cli import main
+from torch.distributed.run import get_args_parser
 
+from hgcn.cli import COMMANDS, main
+
+ROOT = Path(__file__).parents[1]
 FILES = Path(__file__).parent / "page_files"
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("examples/**/*.md")])
+NOTEBOOKS = sorted(ROOT.glob("examples/*.ipynb"))
 FENCE = re.compile(r"^```([^\n`]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARK = re.compile(r"<!-- test: (\w+),? ?(.*?) -->\n")
 SMALL = (
@@ -64,6 +73,10 @@ def blocks(path: Path) -> Iterator[Block]:
             assert mark in ("given", "write", "replace", "skip"), f"{path}: {mark}"
             assert mark not in ("replace", "skip") or re.search(r"\w+ \w+", words), "no reason"
         yield Block(match[1], match[2], text[: match.start()].count("\n") + 1, marks)
+
+
+CODE = [page for page in PAGES if any(True for _ in blocks(page))]
+"""Pages with code."""
 
 
 def run_page(path: Path) -> int:
@@ -128,7 +141,34 @@ def _run_python(code: str, where: str, names: dict[str, Any]) -> None:
             exec(compile(ast.Module([statement], []), where, "exec"), names)
 
 
+def check_words(words: list[str], where: str) -> None:
+    """What can be told of a command without running it: that all that it names is there."""
+    while re.match(r"[A-Z_]+=", words[0]):
+        words = words[1:]
+    program, *rest = words
+    if program == "hgcn":
+        assert rest[0] in COMMANDS, f"{where}: {rest[0]}"
+        parser = argparse.ArgumentParser(exit_on_error=False)
+        import_module(f"hgcn.commands.{rest[0]}").configure(parser)
+        _, unknown = parser.parse_known_args(rest[1:])
+        assert not unknown, f"{where}: {unknown}"
+    elif program == "torchrun":
+        known = get_args_parser().parse_args(rest)
+        assert (known.module, known.training_script) == (True, "hgcn"), where
+        check_words(["hgcn", *known.training_script_args], where)
+    elif program == "make":
+        targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
+        assert {word for word in rest if "=" not in word} <= set(targets), f"{where}: {rest}"
+    elif program.endswith("python"):
+        assert (ROOT / rest[0]).is_file(), f"{where}: {rest[0]}"
+    else:
+        assert program in ("cd", "git", "pip"), f"{where}: nothing is known of {program}"
+
+
 def _run_command(words: list[str], where: str) -> None:
+    if words[0] == "torchrun":  # one process in place of several
+        check_words(words, where)
+        words = ["hgcn", *get_args_parser().parse_args(words[1:]).training_script_args]
     assert words[0] == "hgcn", f"{where}: {words[0]} cannot be run by a test"
     try:
         code = main(words[1:])

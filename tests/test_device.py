@@ -6,8 +6,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from torch.utils import backend_registration
 
 pytest.importorskip("triton", reason="needs Triton, of the extra gpu")
+pytestmark = pytest.mark.skipif(
+    not hasattr(backend_registration, "_setup_privateuseone_for_python_backend"),
+    reason="needs a torch that takes a device made in Python",
+)
 
 
 def test_networks_are_trained_and_applied_where_they_are():

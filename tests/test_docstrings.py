@@ -13,6 +13,7 @@ import pytest
 
 import hgcn
 from hgcn.cli import COMMANDS
+from pages import CODE, NOTEBOOKS, blocks
 
 SOURCE = Path(hgcn.__file__).parents[1]
 
@@ -140,6 +141,21 @@ def test_the_reference_has_all_commands_and_flags() -> None:
 def test_the_list_of_public_names_is_the_list_of_public_names() -> None:
     """If not: `python docs/reference.py` writes it anew."""
     assert REFERENCE.public_table() in (SOURCE.parent / "docs" / "stability.md").read_text()
+
+
+def test_pages_and_examples_use_public_names_alone() -> None:
+    """The names of stability.md: the table, and what its list names for plugins."""
+    named = {("hgcn", "kernels"), ("hgcn.names", "AGGREGATIONS"), ("hgcn.names", "MODELS")}
+    named |= {(m, name) for m in REFERENCE.MODULES for name in import_module(m).__all__}
+    root = SOURCE.parent
+    code = {page: [b.code for b in blocks(page) if b.language == "python"] for page in CODE}
+    code |= {page: [b.code for b in blocks(page)] for page in NOTEBOOKS}
+    code |= {path: [path.read_text("utf-8")] for path in root.glob("examples/**/*.py")}
+    for path, texts in code.items():
+        for node in ast.walk(ast.parse("\n".join(texts))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("hgcn"):
+                for alias in node.names:
+                    assert (node.module, alias.name) in named, path
 
 
 def test_every_page_is_on_the_site() -> None:

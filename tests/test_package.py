@@ -36,6 +36,19 @@ def test_torch_is_imported_only_when_needed(statement: str, imports_torch: bool)
     subprocess.run([sys.executable, "-c", check], check=True)
 
 
+def test_an_old_name_still_works_and_says_the_new_one() -> None:
+    """As docs/stability.md promises; the line that is told of is the user's own."""
+    with pytest.warns(DeprecationWarning, match="is called `ProjectionLoss` now") as told:
+        from hgcn.viewer import Distortion
+    assert Distortion is hgcn.viewer.ProjectionLoss
+    with pytest.warns(DeprecationWarning, match="Distortion") as again:
+        assert hgcn.viewer.Distortion is Distortion
+    assert {warning.filename for warning in (*told, *again)} == {__file__}
+    assert "Distortion" not in hgcn.viewer.__all__
+    with pytest.raises(AttributeError, match="has no attribute 'Distortions'"):
+        _ = hgcn.viewer.Distortions
+
+
 def test_data_is_read_without_numba() -> None:
     check = "import hgcn.data, sys; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", check], check=False).returncode == 0

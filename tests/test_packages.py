@@ -9,9 +9,11 @@ from pathlib import Path
 
 import pytest
 
+import hgcn
 from hgcn import packages
 from hgcn.cli import BAD_INPUT, main
 from hgcn.errors import HGCNError, PackageError
+from hgcn.training.problem import choose
 
 PROJECT = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
@@ -74,6 +76,18 @@ def test_a_missing_package_is_a_line_that_names_the_command(
     )  # fmt: skip
 
 
+def test_a_missing_package_is_told_before_anything_is_computed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Compiling kernels and splitting a large graph take minutes."""
+    hide("geoopt", monkeypatch)
+    graph = hgcn.data.tree_with_features(0.8, depth=2)
+    for model in ("hyp", "hyp-mixed"):
+        with pytest.raises(PackageError, match="the model Hyp"):
+            choose(graph, hgcn.Config(task="link", model=model))
+    assert choose(graph, hgcn.Config(task="link", model="euc")).model == "euc"
+
+
 def test_a_package_that_is_broken_says_what_is_wrong(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -106,6 +120,9 @@ def test_lower_bounds_are_below_the_tested_versions(monkeypatch: pytest.MonkeyPa
     bounds = import_module("lowest").bounds((root / "pyproject.toml").read_text())
     tested = dict(re.findall(r"^([\w-]+)==([\d.]+)$", (root / "constraints.txt").read_text(), re.M))
     assert {"torch", "numba", "optuna", "geoopt"} <= set(bounds)
+    # The workflow asks for the oldest torch; the Makefile takes a newer one by itself.
+    workflow = (root / ".github" / "workflows" / "ci.yml").read_text()
+    assert f"make test-lowest TORCH={bounds['torch']}.0\n" in workflow
     for name in set(bounds) & set(tested):
         low, high = ([int(n) for n in v.split(".")] for v in (bounds[name], tested[name]))
         assert low <= high, name

@@ -60,8 +60,8 @@ class Config:
     directed: bool | None = setting(None, "keep the direction of edges", group="data")
     normalise: str | None = setting(
         None,
-        "features: none, row (rows sum to one), standard (by training nodes), log, bins (steps "
-        "between quantiles of training nodes; for dense columns)",
+        "how features are scaled: rows that sum to one, by mean and deviation of training nodes, "
+        "logarithms, or steps between quantiles of training nodes (dense columns)",
         group="data",
         choices=names.NORMALISATIONS,
     )

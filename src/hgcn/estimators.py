@@ -33,6 +33,8 @@ from hgcn.settings import NetworkSettings
 from hgcn.text import near_miss
 from hgcn.training.problem import Problem, choose
 
+__all__ = ["HGCNClassifier", "HGCNLinkPredictor", "link_pairs"]
+
 SETTINGS = {
     setting.name: setting.default
     for setting in fields(Config)

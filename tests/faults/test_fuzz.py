@@ -41,7 +41,7 @@ def files():
         "edges.tsv": b"a\tb\nb\tc\nc\td\n",
         "g.graphml": "\n".join(nx.generate_graphml(network)).encode(),
         "g.gml": "\n".join(nx.generate_gml(network)).encode(),
-        "g.json": json.dumps(nx.node_link_data(network)).encode(),
+        "g.json": json.dumps(nx.node_link_data(network, edges="edges")).encode(),
     }
 
 

@@ -322,6 +322,11 @@ def test_a_gpu_without_kernels_is_told_of_once(monkeypatch, caplog):
         assert not triton_gpu._works(device)
     assert "plain torch" in caplog.text
     caplog.clear()
+    with monkeypatch.context() as old, caplog.at_level("WARNING", logger="hgcn"):
+        old.setattr(triton, "__version__", "3.2.0")  # that of torch 2.6
+        assert not triton_gpu._works(device)
+    assert "3.7 or newer is needed, not 3.2.0" in caplog.text
+    caplog.clear()
     monkeypatch.setitem(sys.modules, "hgcn.kernels.triton_gpu.points", None)
     with caplog.at_level("WARNING", logger="hgcn"):
         assert not triton_gpu._works(device)

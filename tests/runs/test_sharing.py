@@ -1,6 +1,8 @@
 """Runs that travel: as a zip file, by an address, from an older version."""
 
 import shutil
+import ssl
+import subprocess
 import threading
 import zipfile
 from collections.abc import Iterator
@@ -14,6 +16,7 @@ import torch
 
 import hgcn
 from hgcn import files
+from hgcn.cli import main
 from hgcn.errors import DataError, RunError
 from hgcn.runs.layout import CARD, EMBEDDINGS, PAGE, SEALED
 
@@ -65,8 +68,23 @@ def test_push_to_a_folder_leaves_what_is_there(folder: Path, tmp_path: Path) -> 
     assert (tmp_path / "other.zip").read_text() == "mine"
 
 
-@pytest.fixture
-def address(tmp_path: Path) -> Iterator[str]:
+def certificate(folder: Path) -> Path:
+    """A certificate of this computer that is valid for a day, and its key, in one file."""
+    if shutil.which("openssl") is None:
+        pytest.skip("needs openssl")
+    path = folder / "certificate.pem"
+    words = "req -x509 -newkey rsa:2048 -nodes -days 1 -subj /CN=test -addext"
+    subprocess.run(
+        ["openssl", *words.split(), "subjectAltName=IP:127.0.0.1", "-keyout", path, "-out", path],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    return path
+
+
+@pytest.fixture(params=["https", "http"])
+def address(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[str]:
     """A server of this computer that hands out the test's folder."""
 
     class Quiet(SimpleHTTPRequestHandler):
@@ -74,9 +92,14 @@ def address(tmp_path: Path) -> Iterator[str]:
             pass
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(tmp_path)))
+    if request.param == "https":
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate(tmp_path))
+        server.socket = context.wrap_socket(server.socket, server_side=True)
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
+    yield f"{request.param}://127.0.0.1:{server.server_port}"
     server.shutdown()
     thread.join()
     server.server_close()
@@ -89,8 +112,28 @@ def test_a_run_is_read_from_an_address(folder: Path, tmp_path: Path, address: st
     same(run, hgcn.load_run(whole))
     path.unlink()
     same(run, hgcn.load_run(whole))  # from the cache
-    with pytest.raises(RunError, match=r"#sha256=CHECKSUM, got http://"):
+    with pytest.raises(RunError, match=r"#sha256=CHECKSUM, got https?://"):
         hgcn.load_run(f"{address}/run.zip")
+
+
+def test_commands_take_a_packed_run(
+    tmp_path: Path,
+    address: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Pages are written beside a zip file; those of an address into the present folder."""
+    run = hgcn.fit(PAGE_FILES / "edges.csv", epochs=2, dim=2, structure=False)
+    whole = f"{address}/run.zip#sha256={files.checksum(run.push(tmp_path / 'run.zip'))}"
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    for source, home in (("../run.zip", tmp_path), (whole, tmp_path / "here")):
+        assert main(["neighbours", source, "ann", "-k", "3"]) == 0
+        assert main(["view", source, "--no-open"]) == 0
+        assert main(["report", source, "--no-open"]) == 0
+        assert main(["compare", source, source]) == 0
+        assert capsys.readouterr().out.splitlines()[0] == "id,rank,neighbour,distance"
+        assert {path.name for path in home.glob("*.html")} == {"run.html", "run-report.html"}
 
 
 def test_a_download_that_is_another_file_is_refused(

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from hgcn.commands._loading import preload
 from hgcn.errors import ConfigError
 from hgcn.names import POINT_COORDINATES
+from hgcn.runs.layout import is_packed
 
 if TYPE_CHECKING:
     from hgcn.nearest.points import Points
@@ -45,7 +46,7 @@ def open_points(arguments: argparse.Namespace) -> Points:
 
 def is_table(name: str, arguments: argparse.Namespace) -> bool:
     """Whether a name is that of a table of points; a run is refused beside flags of a table."""
-    if Path(name).is_file():
+    if Path(name).is_file() and not is_packed(name):
         return True
     for flag in ("coordinates", "curvature"):
         if getattr(arguments, flag) is not None:

@@ -24,9 +24,10 @@ SHOWN = 20
 """Rows of a table in the terminal; the others are for files."""
 
 
-def add_run(
-    parser: argparse.ArgumentParser, what: str = "run folder of `hgcn train`, or a zip file of it"
-) -> None:
+RUN_HELP = "run folder of `hgcn train`, a zip file of one, or its address"
+
+
+def add_run(parser: argparse.ArgumentParser, what: str = RUN_HELP) -> None:
     """Add the run folder, and another graph to apply the run to."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.add_argument("run", metavar="RUN", help=what)

@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not arguments.runs:
         raise ConfigError("Expected run folders, or --baselines SOURCE.")
     preload(arguments, "hgcn.runs.seeds")
-    columns = [_read(Path(name)) for name in arguments.runs]
+    columns = [_read(name) for name in arguments.runs]
     _show(columns)
     return 0
 
@@ -141,16 +141,17 @@ class _Column:
         return {(split, one["seed"]): unit * one["test"][name] for split, one in pairs}
 
 
-def _read(folder: Path) -> _Column:
+def _read(source: str | Path) -> _Column:
     """The column of one run, or of a folder with the runs of several seeds."""
     from hgcn import files
     from hgcn.runs.folder import load_run, seed_folders
-    from hgcn.runs.layout import ENVIRONMENT
+    from hgcn.runs.layout import ENVIRONMENT, is_packed, name_of_packed
     from hgcn.runs.seeds import finished_seeds, holds_seeds, summarise
 
-    several = holds_seeds(folder) or seed_folders(folder)
-    if files.exists(folder / ENVIRONMENT) or not several:
-        runs, total = [load_run(folder)], 1
+    folder, packed = Path(source), is_packed(source)
+    several = not packed and (holds_seeds(folder) or seed_folders(folder))
+    if not several or files.exists(folder / ENVIRONMENT):
+        runs, total = [load_run(source)], 1
     else:
         runs, total = finished_seeds(folder)
     settings, metrics = runs[0].config.to_dict(), [one.metrics for one in runs]
@@ -159,7 +160,8 @@ def _read(folder: Path) -> _Column:
         settings[name] = values[0] if len(set(values)) == 1 else f"{min(values)}..{max(values)}"
     shown = metrics[0] if total == 1 else summarise(metrics)
     splits = [one.config.seed_of_split for one in runs]
-    return _Column(str(folder), settings, shown, metrics, total, splits)
+    called = name_of_packed(source) if packed else folder
+    return _Column(str(called), settings, shown, metrics, total, splits)
 
 
 def _short(paths: Sequence[Path]) -> list[str]:

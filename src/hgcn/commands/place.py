@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from hgcn.commands._loading import preload
-from hgcn.commands._run import add_k, add_output, check_output, deliver
+from hgcn.commands._run import RUN_HELP, add_k, add_output, check_output, deliver
 from hgcn.commands._settings import above_zero
 
 EXAMPLES = """\
@@ -22,7 +22,7 @@ it. The table has an id and the columns that the run was trained on.
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("run", metavar="RUN", help="run folder, as `hgcn train` writes it")
+    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
     parser.add_argument(
         "--features", metavar="FILE", required=True, help="the new nodes: a table with an id"
     )

@@ -6,7 +6,9 @@ import argparse
 import sys
 from pathlib import Path
 
+from hgcn.commands._run import RUN_HELP
 from hgcn.errors import ConfigError
+from hgcn.runs.layout import REPORT, is_packed, name_of_packed
 
 EXAMPLES = """\
 examples:
@@ -23,11 +25,13 @@ delta, scores without training, settings and versions.
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare arguments."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("run", metavar="RUN", help="run folder, as `hgcn train` writes it")
+    parser.add_argument("run", metavar="RUN", help=RUN_HELP)
     parser.add_argument(
         "--beside", nargs="+", default=[], metavar="RUN", help="runs on the same split, to compare"
     )
-    parser.add_argument("-o", "--out", metavar="FILE", help=".html file (in the run folder)")
+    parser.add_argument(
+        "-o", "--out", metavar="FILE", help=".html file (in the run folder, or beside the zip file)"
+    )
     parser.add_argument("--no-open", action="store_true", help="write only, open no browser")
     parser.epilog = EXAMPLES
 
@@ -40,7 +44,10 @@ def run(arguments: argparse.Namespace) -> int:
     from hgcn.runs.report import report
 
     others = [load_run(name) for name in arguments.beside]
-    page = report(load_run(arguments.run), arguments.out, beside=others)
+    path = arguments.out
+    if path is None and is_packed(arguments.run):
+        path = f"{name_of_packed(arguments.run)}-{REPORT}"
+    page = report(load_run(arguments.run), path, beside=others)
     sys.stdout.write(f"{page}\n")
     if not arguments.no_open:
         import webbrowser

@@ -44,7 +44,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Declare arguments."""
     parser.epilog = EXAMPLES
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
-    parser.add_argument("experiment", help=", ".join(NAMES))
+    parser.add_argument("experiment", metavar="EXPERIMENT", help=", ".join(NAMES))
     parser.add_argument("--seeds", default="10", metavar="N", help="seeds a cell (10)")
     parser.add_argument("--quick", action="store_true", help="3 seeds, only HGCN and GCN")
     parser.add_argument(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from hgcn.commands._points import add_coordinates, is_table, read_table
 from hgcn.commands._run import add_run, graph_options, open_run
 from hgcn.errors import ConfigError
+from hgcn.runs.layout import is_packed, name_of_packed
 
 if TYPE_CHECKING:
     from hgcn.scenes.scene import Scene
@@ -39,7 +40,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--label-column", metavar="NAME", help="the column that names nodes")
     parser.add_argument(
-        "-o", "--out", metavar="FILE", help=".html file (in the run folder, or beside the table)"
+        "-o",
+        "--out",
+        metavar="FILE",
+        help=".html file (in the run folder, or beside the table or zip file)",
     )
     parser.add_argument("--no-open", action="store_true", help="write only, open no browser")
     parser.add_argument("--serve", action="store_true", help="serve on 127.0.0.1 until Ctrl-C")
@@ -117,7 +121,11 @@ def _path(arguments: argparse.Namespace) -> Path:
             raise ConfigError(f"Expected --out to end in .html, got {arguments.out!r}.")
         return path
     named = Path(arguments.run)
-    folder, words = (named.parent, [named.stem]) if named.is_file() else (named, ["disk"])
+    if is_packed(arguments.run):
+        named = name_of_packed(arguments.run)
+        folder, words = named.parent, [named.name]
+    else:
+        folder, words = (named.parent, [named.stem]) if named.is_file() else (named, ["disk"])
     if arguments.graph is not None:
         words.append(Path(arguments.graph).stem)
     if arguments.compare is not None:

@@ -1,7 +1,7 @@
 """Graphs: reading, checking, data sets, simulators, splits and hyperbolicity."""
 
 from hgcn.data.convert import as_graph
-from hgcn.data.datasets import DATASETS, Dataset, load_dataset
+from hgcn.data.datasets import DATASETS, Dataset, is_present, load_dataset
 from hgcn.data.datasets.generators import (
     balanced_tree,
     barabasi_albert,
@@ -38,6 +38,7 @@ __all__ = [
     "disease_spread",
     "hyperbolic_random",
     "hyperbolicity",
+    "is_present",
     "load",
     "load_dataset",
     "log_features",

@@ -87,7 +87,8 @@ def attention(
         left, right = left.chunk(2, dim=-1)
     hidden = (left[graph.target] + right[graph.source] + bias).reshape(-1, *vector.shape)
     score = (torch.nn.functional.leaky_relu(hidden, negative_slope) * vector).sum(-1)
-    index = graph.target.unsqueeze(-1).expand_as(score)
+    # Older torch scatters by int64 alone.
+    index = graph.target.long().unsqueeze(-1).expand_as(score)
     low = score.new_full((graph.num_targets, score.shape[-1]), -math.inf)
     top = low.scatter_reduce(0, index, score.detach(), "amax", include_self=True)
     share = prior.unsqueeze(-1) * (score - top[graph.target]).exp()

@@ -13,6 +13,7 @@ from hgcn.errors import GraphError, ModelError
 from hgcn.geometry import Curvature, parameter_groups
 from hgcn.models.optim import Adam
 from hgcn.nn.spaces import Euclidean, Space, space_of
+from hgcn.packages import require
 from hgcn.sampling import Block
 
 
@@ -41,6 +42,7 @@ class Encoder(nn.Module, ABC):
         inductive: whether the encoder works for nodes that it was not trained on.
         uses_edges: whether a layer passes messages; otherwise each node is on its own.
         normalised: whether messages are divided by the total weight of the edges of each node.
+        package: a module of an extra that the encoder is made of; empty if there is none.
         trained_nodes: number of nodes of the graph that it is trained on, for heads that need it.
 
     Example:
@@ -54,6 +56,7 @@ class Encoder(nn.Module, ABC):
     inductive: bool = True
     uses_edges: ClassVar[bool] = True
     normalised: bool = False
+    package: ClassVar[str] = ""
     curvature: Curvature | None
     trained_nodes: int = 0
 
@@ -96,6 +99,11 @@ class Encoder(nn.Module, ABC):
     def layered(cls) -> bool:
         """Whether each layer can be applied on its own, to some of the nodes."""
         return cls.inductive and cls.apply_layer is not Encoder.apply_layer
+
+    @classmethod
+    def imported(cls) -> Any:
+        """The module ``package``; where it is missing, an error says how to install it."""
+        return require(cls.package, f"the model {cls.__name__}")
 
     @property
     def hops(self) -> int:

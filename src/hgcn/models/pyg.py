@@ -21,13 +21,13 @@ from hgcn.kernels import Neighbourhoods
 from hgcn.models.base import Encoder, check_options
 from hgcn.models.linear import Linear, activations, product
 from hgcn.nn.activation import Activation
-from hgcn.packages import require
 from hgcn.sampling import Block
 
 
 class _Stack(Encoder):
     """Convolutions with activations in between."""
 
+    package = "torch_geometric.nn"
     add_self_loops: ClassVar[bool] = True
 
     def __init__(
@@ -105,9 +105,7 @@ class GCN(_Stack):
     normalised = True
 
     def _conv(self, in_channels: int) -> nn.Module:
-        conv: nn.Module = require("torch_geometric.nn", "the model GCN").GCNConv(
-            in_channels, self.dim
-        )
+        conv: nn.Module = self.imported().GCNConv(in_channels, self.dim)
         conv.lin = self._linear(in_channels)
         return conv
 
@@ -163,7 +161,7 @@ class GAT(_Stack):
         )
 
     def _conv(self, in_channels: int) -> nn.Module:
-        conv: nn.Module = require("torch_geometric.nn", "the model GAT").GATConv(
+        conv: nn.Module = self.imported().GATConv(
             in_channels, self.dim // self.heads, heads=self.heads, dropout=self.dropout
         )
         conv.lin = self._linear(in_channels)
@@ -223,9 +221,7 @@ class SAGE(_Stack):
     add_self_loops = False
 
     def _conv(self, in_channels: int) -> nn.Module:
-        conv: nn.Module = require("torch_geometric.nn", "the model SAGE").SAGEConv(
-            in_channels, self.dim
-        )
+        conv: nn.Module = self.imported().SAGEConv(in_channels, self.dim)
         return conv
 
     def _convolve(self, conv: Any, x: Tensor, graph: Neighbourhoods, weight: Tensor) -> Tensor:
@@ -256,6 +252,7 @@ class SGC(Encoder):
         torch.Size([3, 2])
     """
 
+    package = "torch_geometric.nn"
     normalised = True
 
     def __init__(
@@ -264,9 +261,7 @@ class SGC(Encoder):
         check_options(in_channels=in_channels, dim=dim, layers=layers, dropout=dropout)
         super().__init__(in_channels, dim, layers=layers)
         self.dropout = dropout
-        self.conv = require("torch_geometric.nn", "the model SGC").SGConv(
-            in_channels, dim, K=layers
-        )
+        self.conv = self.imported().SGConv(in_channels, dim, K=layers)
 
     def apply_layer(self, number: int, x: Tensor, block: Block) -> Tensor:
         """See :class:`~hgcn.models.Encoder`."""

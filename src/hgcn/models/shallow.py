@@ -14,7 +14,6 @@ from hgcn.geometry import Curvature
 from hgcn.models.base import Encoder, check_options
 from hgcn.models.optim import Adam, CombinedOptimizer
 from hgcn.models.row_descent import RowDescent
-from hgcn.packages import require
 
 
 class Shallow(Encoder):
@@ -83,6 +82,8 @@ class Vectors(Shallow):
 class Poincare(Shallow):
     """An embedding for each node in the Poincaré ball, trained by Riemannian descent."""
 
+    package = "geoopt"
+
     def __init__(
         self,
         in_channels: int,
@@ -98,7 +99,7 @@ class Poincare(Shallow):
         super().__init__(in_channels, dim, num_nodes=num_nodes, layers=layers, curvature=curvature)
         self.lr_factor = float(num_nodes) if lr_factor is None else lr_factor
         check_options(std=std, lr_factor=self.lr_factor)
-        geoopt = require("geoopt", f"the model {type(self).__name__}")
+        geoopt = self.imported()
         # In float64, as geoopt recommends: in float32 it keeps points within a radius of 6.2.
         start = geometry.to_ball(std * torch.randn(num_nodes, dim, dtype=torch.float64), c=c)
         manifold = geoopt.PoincareBall(torch.tensor(c, dtype=torch.float64))
@@ -120,7 +121,7 @@ class Poincare(Shallow):
             weight_decay: factor of the L2 penalty.
             also: other modules to train, such as the decoder.
         """
-        geoopt = require("geoopt", f"the model {type(self).__name__}")
+        geoopt = self.imported()
         descent: torch.optim.Optimizer = geoopt.optim.RiemannianSGD(
             [self.embedding],
             lr=lr * self.lr_factor,

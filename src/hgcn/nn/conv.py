@@ -195,7 +195,7 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
             totals: for each source, the weight of all edges that end at it, its self-loop among
                 them; for ``symmetric`` layers on a sampled part of a graph.
         """
-        x_source, x_target = x if isinstance(x, tuple | list) else (x, x)
+        x_source, x_target = x if isinstance(x, (tuple, list)) else (x, x)
         if type(edge_index) is not Tensor or edge_index.layout is not torch.strided:
             edge_index, values, size = edge_list(edge_index)
             edge_weight = values if edge_weight is None else edge_weight

@@ -23,7 +23,8 @@ def full_precision(forward: Callable[P, T]) -> Callable[P, T]:
     @functools.wraps(forward)
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
         first: Any = args[1] if len(args) > 1 else next(iter(kwargs.values()))
-        if isinstance(first, tuple | list):
+        # The compiler of torch 2.6 cannot read `tuple | list`.
+        if isinstance(first, (tuple, list)):
             first = first[1] if first[0] is None else first[0]
         device = first.device.type
         if not torch.is_autocast_enabled(device):
@@ -37,7 +38,7 @@ def full_precision(forward: Callable[P, T]) -> Callable[P, T]:
 
 
 def _single(x: Any) -> Any:
-    if isinstance(x, tuple | list):
+    if isinstance(x, (tuple, list)):
         return type(x)(map(_single, x))
     if isinstance(x, Tensor) and x.dtype in (torch.float16, torch.bfloat16):
         return x.float()

@@ -39,9 +39,10 @@ from hgcn.runs.layout import (
     MODEL,
     RESUME,
     SEALED,
+    is_packed,
 )
 from hgcn.runs.run import Run
-from hgcn.runs.sharing import is_packed, unpack
+from hgcn.runs.sharing import unpack
 from hgcn.runs.trees import read_tree, write_tree
 from hgcn.training.problem import build_network, has_device
 
@@ -129,7 +130,7 @@ def load_run(path: str | Path) -> Run:
         >>> hgcn.load_run("runs/small").metrics == run.metrics
         True
     """
-    path = unpack(path) if is_packed(path) and not Path(path).is_dir() else Path(path)
+    path = unpack(path) if is_packed(path) else Path(path)
     if not (files.exists(path) and path.is_dir()):
         raise RunError(f"Expected a run folder, but there is none at {path}.")
     if not (path / ENVIRONMENT).is_file():

@@ -14,14 +14,23 @@ from hgcn.data.datasets.download import cache_folder, download, writable
 from hgcn.data.reading.bounds import check_growth
 from hgcn.errors import RunError
 from hgcn.locks import locked
-from hgcn.runs.layout import CARD, CONFIG, EMBEDDINGS, ENVIRONMENT, OPTIONAL, PAGE, REPORT, SEALED
+from hgcn.runs.layout import (
+    CARD,
+    CONFIG,
+    EMBEDDINGS,
+    ENDING,
+    ENVIRONMENT,
+    OPTIONAL,
+    PAGE,
+    REPORT,
+    SEALED,
+)
 
 if TYPE_CHECKING:
     from hgcn.runs.run import Run
 
 PACKED = (*SEALED, *OPTIONAL, EMBEDDINGS, PAGE, REPORT, CARD, ENVIRONMENT)
 """The files of a run that a zip file may hold."""
-ENDING = ".zip"
 ADDRESS = re.compile(r"(https?://[^#\s]+)(?:#sha256=([0-9a-f]{64}))?", re.IGNORECASE)
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """The date of every file in a zip file, so that equal runs give equal files."""
@@ -69,11 +78,6 @@ def _pack(folder: Path, target: Path) -> None:
                 entry = zipfile.ZipInfo(name, EPOCH)
                 entry.external_attr = 0o644 << 16
                 packed.writestr(entry, (folder / name).read_bytes(), zipfile.ZIP_DEFLATED)
-
-
-def is_packed(source: str | Path) -> bool:
-    """Whether a run is given by an address or as a zip file, rather than as a folder."""
-    return "://" in str(source) or Path(source).suffix.lower() == ENDING
 
 
 def unpack(source: str | Path) -> Path:

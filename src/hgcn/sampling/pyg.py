@@ -22,6 +22,8 @@ from hgcn.errors import ConfigError
 from hgcn.sampling.adjacency import Adjacency
 from hgcn.sampling.sampler import NeighbourSampler, Sample, seed_of
 
+__all__ = ["PyGSampler"]
+
 
 class PyGSampler(BaseSampler):  # type: ignore[misc]
     """Our sampler as a ``BaseSampler``; it needs neither pyg-lib nor torch-sparse.

@@ -15,7 +15,7 @@ from hgcn.errors import ConfigError
 from hgcn.inference.feature_map import FeatureMap
 from hgcn.models.predictor import MODEL_OPTIONS, Predictor, model_settings
 from hgcn.models.table import options_of
-from hgcn.names import TASKS
+from hgcn.names import MODELS, TASKS
 from hgcn.ranks import own_device
 from hgcn.text import one_of
 from hgcn.training.batches import settle_batches
@@ -122,6 +122,8 @@ def with_usual_model(graph: Graph, config: Config, given: Mapping[str, Any]) -> 
 def choose(graph: Graph, config: Config) -> Config:
     """The settings with those filled in that were left open, by what the graph has."""
     check_device(config)
+    if MODELS[config.model].package:
+        MODELS[config.model].imported()  # now, and not after kernels were compiled
     config = config.replace(
         task=config.task or ("node" if graph.y is not None and graph.links is None else "link"),
         split_seed=config.seed_of_split,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -218,7 +219,10 @@ class _ByPlace(BaseSampler):
             self._start = self.starts[place] if place < len(self.starts) else {}
             # Places of different seeds must not meet; a search has far fewer than 100,003 of them.
             seed = (self.seed * 100_003 + place) % 2**32
-            self._sampler = TPESampler(seed=seed, multivariate=True)
+            with warnings.catch_warnings():
+                # Optuna 4 calls `multivariate` an experiment.
+                warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+                self._sampler = TPESampler(seed=seed, multivariate=True)
         return self._sampler
 
     def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> Any:

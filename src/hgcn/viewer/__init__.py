@@ -9,6 +9,7 @@ Example:
     >>> path = viewer.write_page("disk.html", scene)
 """
 
+from hgcn.deprecated import renamed
 from hgcn.scenes.build import scene_from_embeddings
 from hgcn.scenes.projection import ProjectionLoss, project
 from hgcn.scenes.scene import Categories, Layer, Measured, MissingLinks, Numbers, Scene, Texts
@@ -30,3 +31,5 @@ __all__ = [
     "serve",
     "write_page",
 ]
+
+__getattr__ = renamed(__name__, {"Distortion": "ProjectionLoss"})

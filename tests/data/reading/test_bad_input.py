@@ -340,7 +340,9 @@ CASES = {
         {"g.json": "[1, 2]"}, ("node-link", "nodes", "g.json"), source="g.json"
     ),
     "graph without nodes": Case(
-        {"g.json": json.dumps(nx.node_link_data(nx.Graph()))}, ("nodes", "g.json"), source="g.json"
+        {"g.json": json.dumps(nx.node_link_data(nx.Graph(), edges="edges"))},
+        ("nodes", "g.json"),
+        source="g.json",
     ),
     "missing GraphML": Case({}, ("g.graphml",), source="g.graphml"),
 }

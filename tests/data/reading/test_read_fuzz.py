@@ -61,7 +61,7 @@ def contents() -> dict[str, bytes]:
         "edges.csv": b"source,target\n0,1\n1,2\n",
         "g.graphml": "\n".join(nx.generate_graphml(network)).encode(),
         "g.gml": "\n".join(nx.generate_gml(network)).encode(),
-        "g.json": json.dumps(nx.node_link_data(network)).encode(),
+        "g.json": json.dumps(nx.node_link_data(network, edges="edges")).encode(),
     }
 
 

@@ -242,7 +242,12 @@ def load_dataset(
 
 
 def is_present(name: str) -> bool:
-    """Whether a data set can be loaded without a download."""
+    """Whether a data set can be loaded without a download.
+
+    Example:
+        >>> is_present("disease")  # it is simulated
+        True
+    """
     entry = DATASETS.get(name)
     if entry is not None and entry.here is not None:
         return entry.here()

@@ -37,6 +37,8 @@ __all__ = [
     "weighted_sum",
 ]
 
+OLDEST = (3, 7)
+"""The oldest Triton that the kernels were tested with; older builds of torch bring older ones."""
 WIDEST = 256
 """The largest dimension: a tile of vectors must fit into the registers of a program."""
 
@@ -45,6 +47,11 @@ WIDEST = 256
 def _works(device: torch.device) -> bool:
     """Whether kernels run on a device; where they do not, a line says so, once."""
     try:
+        from importlib import import_module
+
+        version = import_module("triton").__version__
+        if tuple(int(word) for word in version.split(".")[:2]) < OLDEST:
+            raise ImportError(f"3.7 or newer is needed, not {version}")
         from hgcn.kernels.triton_gpu.points import polar_form
 
         polar_form(torch.zeros(1, 1, device=device), torch.ones((), device=device))
