@@ -23,7 +23,7 @@ from hgcn.data.tree_layout import tree_layout
 from hgcn.errors import GraphError
 from hgcn.inference.calibration import Calibration
 from hgcn.inference.feature_map import FeatureMap, replace_last_columns
-from hgcn.inference.hierarchy import above_table, relative_scores, upper_points
+from hgcn.inference.hierarchy import above_table, comparable_scores, upper_points
 from hgcn.inference.ranks_above import ranks_above
 from hgcn.inference.trained import Trained
 from hgcn.kernels.numba_cpu.cone_ranking import ConeRankingLoss
@@ -340,7 +340,7 @@ class HierarchyTask(Task):
         wrong = torch.stack((lower.reshape(-1), upper.reshape(-1)))
         right = find(keys(self.parts.closure, n), keys(wrong, n))[1] | (wrong[0] == wrong[1])
         both = torch.cat((pairs, wrong[:, ~right]), dim=1)
-        found = relative_scores(self.is_a.eval(), *self._points(), both)
+        found = comparable_scores(self.is_a.eval(), *self._points(), both)
         self._scored[asked] = found[: pairs.shape[1]], found[pairs.shape[1] :]
         return self._scored[asked]
 
