@@ -51,8 +51,9 @@ WRONG = 10
 """Wrong pairs for each right one in F1: half with another upper node, half with another lower."""
 TOLLS, LEANS = (0.0, 1.0, 4.0, 16.0), (0.0, 0.1, 0.2, 0.4, 0.7, 1.0)
 """Numbers of the score by distance that are tried on validation."""
-FREE_LR, CONE_LR = 0.3, 0.1
-"""Learning rates of free points, with the score by distance and with cones."""
+FREE_LR, CONE_LR, PLANE_LR = 0.3, 0.1, 0.03
+"""Learning rates of free points, with the score by distance, with cones, and with cones in a plane,
+where points start from a drawing and cannot pass each other."""
 FREE_STEP, CONE_STEP = 2.0, 0.6
 """How far from the node above it a free point starts, in units of the curvature radius."""
 BURN_IN = 10
@@ -96,10 +97,10 @@ class HierarchyTask(Task):
         """Free points take larger steps than the weights of an encoder, and many of them."""
         free = not MODELS[config.model].inductive
         is_a = config.is_a or ("cone" if config.model == "free" else "distance")
-        own_lr = CONE_LR if is_a == "cone" else FREE_LR
+        cones = PLANE_LR if config.dim == 2 else CONE_LR
         return {
             "is_a": is_a,
-            "lr": own_lr if free else 0.01,
+            "lr": (cones if is_a == "cone" else FREE_LR) if free else 0.01,
             "negatives": 1000.0,
             "hold_out": "pairs" if free else "edges",
             "step_nodes": max(64, min(256 if free else 8192, graph.num_nodes // 20)),
