@@ -74,10 +74,10 @@ def line(graph: Graph, asked: argparse.Namespace) -> None:
     )  # fmt: skip
     val, untrained = run.metrics["val"], run.metrics["untrained"]["val"]
     plain = ", ".join(f"{scores['map']:.3f}" for scores in untrained.values())
-    print(f"| {graph.name}, {asked.model}, {run.config.is_a} | {asked.dim} | {asked.hold_out} | {val['map']:.3f} "
-          f"| {val['mean_rank']:.2f} | {val['f1']:.3f} | {run.metrics.get('toll', '')} "
-          f"| {plain} | {run.metrics['seconds']:.0f} s, with evaluation "
-          f"{time.process_time() - start:.0f} s of processor |")  # fmt: skip
+    print(f"| {graph.name}, {asked.model}, {run.config.is_a} | {asked.dim} | {asked.hold_out} "
+          f"| {val['map']:.3f} | {val['mean_rank']:.2f} | {val['f1']:.3f} "
+          f"| {run.metrics.get('toll', '')} | {plain} | {run.metrics['seconds']:.0f} s, "
+          f"with evaluation {time.process_time() - start:.0f} s of processor |")  # fmt: skip
 
 
 def start_line(graph: Graph, asked: argparse.Namespace) -> None:
