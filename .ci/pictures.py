@@ -20,7 +20,7 @@ IMAGES = Path(__file__).parents[1] / "docs" / "images"
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 PAGES = {
     "airports": "airport --task link",
-    "mammals": "wordnet_mammal --task hierarchy --dim 5 --epochs 300 --hold-out nothing",
+    "mammals": "wordnet_mammal --task hierarchy --dim 2 --epochs 150 --hold-out nothing",
 }
 """Pictures of pages, and what is trained for them."""
 RUNS = {

@@ -165,9 +165,10 @@ class Config:
         group="decoder", choices=names.CLASSIFIERS,
     )  # fmt: skip
 
-    is_a: str = setting(
-        "distance", "hierarchy: distance or cones", group="decoder", choices=names.IS_A
-    )
+    is_a: str | None = setting(
+        None, "hierarchy: distance or cones; by default cones for free points", group="decoder",
+        choices=names.IS_A,
+    )  # fmt: skip
 
     epochs: int = setting(2000, "at most so many epochs", group="training", low=1)
     patience: int | None = setting(

@@ -37,7 +37,7 @@ class NetworkSettings(TypedDict, total=False):
     trainable_decoder: bool | None
     structure: bool | None
     classifier: str
-    is_a: str
+    is_a: str | None
     epochs: int
     patience: int | None
     eval_every: int

@@ -15,12 +15,14 @@ from hgcn.data import Graph, load
 from hgcn.data.splits.hierarchy import closure, split_hierarchy
 from hgcn.errors import ConfigError, GraphError
 from hgcn.inference.ranks_above import ranks_above
+from hgcn.kernels.numba_cpu.cone_ranking import ConeRankingLoss
 from hgcn.kernels.numba_cpu.ranking import RankingLoss
 from hgcn.nn.is_a import APERTURE, ConeScore, DistanceScore, cone_angles
 from hgcn.nn.spaces import Euclidean, Hyperbolic
 from hgcn.runs.fit import fit
 from hgcn.runs.folder import load_run
 from hgcn.runs.pictures import scene_from_run
+from hgcn.training.tree_start import FARTHEST, tree_start
 
 FREE = {"task": "hierarchy", "model": "free", "dim": 4, "epochs": 60, "eval_every": 20}
 
@@ -76,30 +78,41 @@ def test_held_out_pairs_are_between_inner_nodes_and_implied_ones_are_no_negative
     assert as_set(whole.train) == as_set(whole.test) == as_set(whole.closure)
 
 
+@pytest.mark.parametrize("kind", ["distance", "cone"])
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("c", [0.3, 1.0, 4.0])
-def test_the_fused_loss_and_its_gradients_are_those_of_the_formula(dtype, c):
+def test_the_fused_loss_and_its_gradients_are_those_of_the_formula(dtype, c, kind):
     torch.manual_seed(0)
-    z = (2 * torch.randn(40, 3)).double()
+    z = ((2 if kind == "distance" else 1) * torch.randn(40, 3)).double()
     z[5] = 0.0
     z = z.to(dtype).requires_grad_()
-    curvature = torch.tensor(c, dtype=dtype, requires_grad=True)
+    curvature, scale = torch.tensor([c, 5.0], dtype=dtype).unbind()
+    curvature, scale = curvature.clone().requires_grad_(), scale.clone().requires_grad_()
     nodes, start = np.array([3, 7, 5]), np.array([0, 2, 3, 5])
     above, candidates = np.array([1, 2, 1, 9, 8]), np.arange(0, 40, 2)
     out = [[1], [], [4]]  # positions of candidates: nodes 2 and 8
     lists = np.array([0, 1, 1, 2]), np.array([1, 4])
-    weight = np.array([1.0, 2.0, 0.5])
-    loss = RankingLoss.apply(z, curvature, nodes, start, above, candidates, *lists, weight)
+    batch = nodes, start, above, candidates, *lists, np.array([1.0, 2.0, 0.5])
+    if kind == "distance":
+        loss = RankingLoss.apply(z, curvature, *batch)
+    else:
+        loss = ConeRankingLoss.apply(z, curvature, scale, *batch)
     loss.backward()
     plain, own_c = z.detach().double().requires_grad_(), torch.tensor(c, dtype=torch.float64)
-    own_c.requires_grad_()
+    own_c, own_scale = own_c.requires_grad_(), scale.detach().double().requires_grad_()
+
+    def score(u, others):
+        if kind == "distance":
+            return -own_c.sqrt() * geometry.distance(plain[u], plain[others], c=own_c)
+        pairs = plain[u].expand(len(others), -1), plain[others]
+        aperture, angle = cone_angles(*pairs, own_c.sqrt())
+        return own_scale * (aperture - angle)
+
     total = torch.zeros(())
     for b, u in enumerate(nodes):
-        keep = [j for k, j in enumerate(candidates) if k not in out[b]]
-        far = own_c.sqrt() * geometry.distance(plain[u], plain[keep], c=own_c)
-        for v in above[start[b] : start[b + 1]]:
-            own = own_c.sqrt() * geometry.distance(plain[u], plain[v], c=own_c)
-            total = total + weight[b] * functional.softplus((-far).logsumexp(0) + own)
+        wrong = score(u, [j for k, j in enumerate(candidates) if k not in out[b]])
+        for right in score(u, above[start[b] : start[b + 1]]):
+            total = total + batch[-1][b] * functional.softplus(wrong.logsumexp(0) - right)
     total.backward()
     bound = {"rtol": 1e-4, "atol": 1e-5} if dtype == torch.float32 else {}
     torch.testing.assert_close(loss.double(), total, **bound)
@@ -107,7 +120,27 @@ def test_the_fused_loss_and_its_gradients_are_those_of_the_formula(dtype, c):
     rows = [i for i in range(40) if i != 5]
     torch.testing.assert_close(z.grad.double()[rows], plain.grad[rows], **bound)
     torch.testing.assert_close(curvature.grad.double(), own_c.grad, **bound)
+    if kind == "cone":
+        torch.testing.assert_close(scale.grad.double(), own_scale.grad, **bound)
     assert z.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("dim", [3, 10])
+def test_points_start_one_step_from_the_nearest_node_above_them(dim):
+    graph = dag(200)
+    known, root = closure(graph.pairs(), 200), 2.0
+    z = tree_start(known, 200, dim, step=0.5, root=root, generator=torch.Generator().manual_seed(0))
+    depth = torch.bincount(known[0], minlength=200)
+    for u in range(1, 200):
+        above = known[1, known[0] == u]
+        nearest = above[depth[above] == depth[above].max()]
+        far = root * geometry.distance(z[u], z[nearest], c=root**2)
+        assert float((far - 0.5).abs().min()) < 1e-9
+    deep = torch.stack((torch.arange(1, 100), torch.arange(99)))
+    chain = tree_start(
+        closure(deep, 100), 100, dim, step=0.5, root=1.0, generator=torch.Generator()
+    )
+    assert float(chain.norm(dim=1).max()) <= FARTHEST + 0.1
 
 
 @pytest.mark.parametrize("c", [0.5, 1.0, 2.0])

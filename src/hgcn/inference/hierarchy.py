@@ -12,6 +12,7 @@ from hgcn.data.graph import Graph
 from hgcn.errors import ConfigError, GraphError
 from hgcn.inference.trained import Trained, embedding_layers, id_column
 from hgcn.models.predictor import Predictor
+from hgcn.nn.is_a import ConeScore
 
 if TYPE_CHECKING:
     import polars as pl
@@ -112,17 +113,22 @@ def _best(
             value[torch.arange(len(some)), torch.from_numpy(own[low : low + rows])] = -torch.inf
         best = value.topk(k, dim=1)
         places.append(best.indices)
-        chances.append(trained.calibration(best.values - value.logsumexp(1, keepdim=True)))
+        level = 0.0 if isinstance(score, ConeScore) else value.logsumexp(1, keepdim=True)
+        chances.append(trained.calibration(best.values - level))
     return torch.cat(places), torch.cat(chances)
 
 
 @torch.no_grad()
-def relative_scores(score: nn.Module, below: Tensor, above: Tensor, pairs: Tensor) -> Tensor:
-    """Logarithms of the shares that pairs have in the softmax of a lower node over all nodes.
+def comparable_scores(score: nn.Module, below: Tensor, above: Tensor, pairs: Tensor) -> Tensor:
+    """Scores of pairs as numbers that are comparable between lower nodes.
 
-    Scores of one lower node are comparable, as it is ranked; those of two nodes are not: of a deep
-    one all ancestors are far. These are. The lower node itself is left out.
+    How far inside a cone a node is, is such a number. Minus a distance is not: of a deep node all
+    ancestors are far. There it is the logarithm of the share that a pair has in the softmax of the
+    lower node over all nodes but itself.
     """
+    own = score(below[pairs[0]], above[pairs[1]])
+    if isinstance(score, ConeScore):
+        return own
     lower, place = torch.unique(pairs[0], return_inverse=True)
     level = []
     for some in lower.split(max(1, AT_ONCE // len(above))):
@@ -131,7 +137,7 @@ def relative_scores(score: nn.Module, below: Tensor, above: Tensor, pairs: Tenso
         )
         value[torch.arange(len(some)), some] = -torch.inf
         level.append(value.logsumexp(1))
-    return score(below[pairs[0]], above[pairs[1]]) - torch.cat(level)[place]
+    return own - torch.cat(level)[place]
 
 
 def roots_table(trained: Trained, graph: Graph, k: int) -> pl.DataFrame:

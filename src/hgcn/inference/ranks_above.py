@@ -10,15 +10,38 @@ from torch import Tensor, nn
 
 from hgcn.compiled import compiled, in_chunks
 from hgcn.data.neighbours import neighbours
+from hgcn.kernels.numba_cpu.cone_ranking import APERTURE
 from hgcn.kernels.numba_cpu.ranking import polar_numbers
 from hgcn.kernels.numba_cpu.scalars import log
 from hgcn.kernels.rows import Doubles, Ints
-from hgcn.nn.is_a import APERTURE, ConeScore, DistanceScore
+from hgcn.nn.is_a import ConeScore, DistanceScore
 from hgcn.nn.spaces import Space
 
 CHUNK = 16
 """Nodes that are ranked in one call of a thread."""
 DISTANCE, CONE = range(2)
+
+
+@compiled(inside=True, error_model="numpy")
+def _angles(across: Doubles, along: Doubles, aperture: Doubles, last: float) -> None:
+    """Put angles less apertures in the place of ``across``, infinity where beyond ``last``.
+
+    The angle x between 0 and pi of tangent across/along is at most y, if y is one too, where
+    across cos(y) <= along sin(y). So most nodes of a large hierarchy need no arc tangent.
+    """
+    cosine, sine = math.cos(last), math.sin(last)
+    for j in range(len(across)):
+        # With y = last + aperture; a little more than rounding is let through.
+        x = across[j] * (cosine * aperture[1, j] - sine * aperture[2, j])
+        y = along[j] * (sine * aperture[1, j] + cosine * aperture[2, j])
+        near = x <= y + 1e-9 * (across[j] + abs(along[j]))
+        near |= last + aperture[0, j] > math.pi
+        along[j] = along[j] if near else np.nan
+    for j in range(len(across)):
+        if math.isnan(along[j]):
+            across[j] = np.inf
+        else:
+            across[j] = math.atan2(across[j], along[j]) - aperture[0, j]
 
 
 @compiled(error_model="numpy", nogil=True)
@@ -37,14 +60,14 @@ def rank_nodes(  # noqa: PLR0912, PLR0913, PLR0917
         flat: points are plain vectors, in ``unit`` as they are.
         toll: what an upper node pays for each unit that it is farther out than the lower one.
         lean: what it pays for each unit of its radius.
-        aperture: half the aperture of the cone of each node.
+        aperture: half the aperture of the cone of each node, its cosine and its sine, ``[3, N]``.
         start, above: the ancestors that are asked for, by node.
         known_start, known: all ancestors of each node: those not asked for are no wrong answers.
         precision, rank: the results. Of equal scores the wrong node comes first.
     """
     d, n = columns.shape
     for chunk in range(first_chunk, last_chunk):
-        cost = np.empty(n)
+        cost, along = np.empty(n), np.empty(n)
         for b in range(chunk * CHUNK, min((chunk + 1) * CHUNK, len(nodes))):
             u = nodes[b]
             cost[:] = 0.0
@@ -65,14 +88,19 @@ def rank_nodes(  # noqa: PLR0912, PLR0913, PLR0917
                     cost[j] = far + lean * at[0, j] + toll * max(0.0, at[0, j] - low[u, 0])
             else:
                 for j in range(n):
+                    gap = 0.5 * (grow * at[4, j] - at[3, j] * decay)
                     s = min(0.25 * cost[j], 1.0)
-                    along = math.sinh(low[u, 0] - at[0, j]) - 2.0 * at[2, j] * sinh * s
-                    across = 2.0 * sinh * math.sqrt(s * (1.0 - s))
-                    cost[j] = math.atan2(across, along) - aperture[j]
+                    along[j] = 2.0 * (gap * math.sqrt(1.0 + gap * gap) - at[2, j] * sinh * s)
+                    cost[j] = 2.0 * sinh * math.sqrt(s * (1.0 - s))
             asked = np.empty(start[u + 1] - start[u])
             for position in range(len(asked)):
-                asked[position] = cost[above[start[u] + position]]
+                v = above[start[u] + position]
+                asked[position] = cost[v]
+                if kind == CONE and not flat:
+                    asked[position] = math.atan2(cost[v], along[v]) - aperture[0, v]
             asked.sort()
+            if kind == CONE and not flat:
+                _angles(cost, along, aperture, asked[-1])
             cost[u] = np.inf
             for position in range(known_start[u], known_start[u + 1]):
                 cost[known[position]] = np.inf
@@ -115,7 +143,8 @@ def ranks_above(
     (unit, at), (low_unit, low_at) = polar_numbers(points, root), polar_numbers(low, root)
     kind = CONE if isinstance(score, ConeScore) else DISTANCE
     toll, lean = (score.toll, score.lean) if isinstance(score, DistanceScore) else (0.0, 0.0)
-    aperture = np.arcsin(2 * APERTURE / np.maximum(at[:, 1], 2 * APERTURE))
+    narrow = np.arcsin(2 * APERTURE / np.maximum(at[:, 1], 2 * APERTURE))
+    aperture = np.stack((narrow, np.cos(narrow), np.sin(narrow)))
     if flat:
         unit, low_unit = points, low
     rows = [

@@ -7,14 +7,13 @@ from torch import Tensor, nn
 
 from hgcn.errors import ModelError
 from hgcn.geometry.scalars import norm
+from hgcn.kernels.numba_cpu.cone_ranking import APERTURE
 from hgcn.nn.precision import full_precision
 from hgcn.nn.spaces import Euclidean, Hyperbolic, Space
 
 NOT_CHOSEN = -1.0
 TOLL, LEAN = 16.0, 0.1
 """The toll and the lean by which epochs are compared during training."""
-APERTURE = 0.1
-"""The number K of Ganea et al.: cones of points nearer than sinh(rho) = 2 K are half spaces."""
 
 
 class DistanceScore(nn.Module):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, final
@@ -22,9 +23,10 @@ from hgcn.data.tree_layout import tree_layout
 from hgcn.errors import GraphError
 from hgcn.inference.calibration import Calibration
 from hgcn.inference.feature_map import FeatureMap, replace_last_columns
-from hgcn.inference.hierarchy import above_table, relative_scores, upper_points
+from hgcn.inference.hierarchy import above_table, comparable_scores, upper_points
 from hgcn.inference.ranks_above import ranks_above
 from hgcn.inference.trained import Trained
+from hgcn.kernels.numba_cpu.cone_ranking import ConeRankingLoss
 from hgcn.kernels.numba_cpu.ranking import RankingLoss
 from hgcn.models.base import Encoder
 from hgcn.models.optim import CombinedOptimizer
@@ -32,12 +34,13 @@ from hgcn.models.predictor import Predictor
 from hgcn.models.row_descent import RowDescent
 from hgcn.models.shallow import Free
 from hgcn.names import IS_A, MODELS
-from hgcn.nn.is_a import Anchors, DistanceScore
+from hgcn.nn.is_a import Anchors, ConeScore, DistanceScore
 from hgcn.nn.spaces import Hyperbolic
 from hgcn.training.hierarchy_batches import HierarchyBatch, HierarchyDraws
 from hgcn.training.is_a_baselines import popularity, text_votes
 from hgcn.training.metrics import Score, best_threshold, f1_from
 from hgcn.training.task import Input, Task
+from hgcn.training.tree_start import tree_start
 
 if TYPE_CHECKING:
     import polars as pl
@@ -48,8 +51,11 @@ WRONG = 10
 """Wrong pairs for each right one in F1: half with another upper node, half with another lower."""
 TOLLS, LEANS = (0.0, 1.0, 4.0, 16.0), (0.0, 0.1, 0.2, 0.4, 0.7, 1.0)
 """Numbers of the score by distance that are tried on validation."""
-FREE_LR = 0.3
-"""Learning rate of free points."""
+FREE_LR, CONE_LR, PLANE_LR = 0.3, 0.1, 0.03
+"""Learning rates of free points, with the score by distance, with cones, and with cones in a plane,
+where points start from a drawing and cannot pass each other."""
+FREE_STEP, CONE_STEP = 2.0, 0.6
+"""How far from the node above it a free point starts, in units of the curvature radius."""
 BURN_IN = 10
 """Epochs at the start with a tenth of the learning rate, while directions are found."""
 
@@ -90,9 +96,12 @@ class HierarchyTask(Task):
     def defaults(cls, graph: Graph, config: Config) -> Mapping[str, Any]:
         """Free points take larger steps than the weights of an encoder, and many of them."""
         free = not MODELS[config.model].inductive
+        is_a = config.is_a or ("cone" if config.model == "free" else "distance")
+        cones = PLANE_LR if config.dim == 2 else CONE_LR
         return {
-            "lr": FREE_LR if free else 0.01,
-            "negatives": 200.0 if free else 1000.0,
+            "is_a": is_a,
+            "lr": (cones if is_a == "cone" else FREE_LR) if free else 0.01,
+            "negatives": 1000.0,
             "hold_out": "pairs" if free else "edges",
             "step_nodes": max(64, min(256 if free else 8192, graph.num_nodes // 20)),
             "feature_dropout": 0.8 if graph.x is not None and not free else 0.0,
@@ -122,7 +131,7 @@ class HierarchyTask(Task):
     @classmethod
     def heads(cls, encoder: Encoder, config: Config) -> Mapping[str, nn.Module]:
         """The score of "is a", and points of upper nodes where an encoder makes the lower ones."""
-        found: dict[str, nn.Module] = {"is_a": IS_A.find(config.is_a)(encoder.space)}
+        found: dict[str, nn.Module] = {"is_a": IS_A.find(config.is_a or "distance")(encoder.space)}
         if encoder.inductive:
             found["anchors"] = Anchors(encoder.trained_nodes, config.dim)
         return found
@@ -172,15 +181,29 @@ class HierarchyTask(Task):
 
     def batches(self, epoch: int, generator: torch.Generator) -> Iterator[HierarchyBatch]:
         """Some nodes at a time; all of them in an epoch."""
-        if epoch == 1 and isinstance(encoder := self.predictor.encoder, Free) and encoder.dim == 2:
-            start = tree_layout(self.parts.edges, self.graph.num_nodes)
-            encoder.embedding.data.copy_(start)
+        if epoch == 1:
+            self._start(generator)
         learners = self._draws.learners
         order = learners[torch.randperm(len(learners), generator=generator).numpy()]
         size = self.config.step_nodes or len(order)
         for low in range(0, len(order), size):
             nodes = order[low : low + size]
             yield self._draws.batch(self._shown(nodes), nodes, generator)
+
+    def _start(self, generator: torch.Generator) -> None:
+        """Let free points of hyperbolic space start from the tree of what is known."""
+        encoder, n = self.predictor.encoder, self.graph.num_nodes
+        if not isinstance(encoder, Free):
+            return
+        root = math.sqrt(encoder.space.curvatures[0])
+        if encoder.dim == 2:
+            start = tree_layout(self.parts.edges, n) / root
+        else:
+            step = CONE_STEP if isinstance(self.is_a, ConeScore) else FREE_STEP
+            start = tree_start(
+                self.parts.known, n, encoder.dim, step=step, root=root, generator=generator
+            )
+        encoder.embedding.data.copy_(start)
 
     def _shown(self, nodes: np.ndarray) -> Input:
         """The input without the edges from nodes to their parents."""
@@ -209,13 +232,15 @@ class HierarchyTask(Task):
     def _ranking(self, z: Tensor, batch: HierarchyBatch, first: int) -> Tensor:
         """The loss of points, of which those of upper nodes begin at row ``first``."""
         space = self.predictor.encoder.space
-        weight = np.full(len(batch.nodes), 1.0 / len(batch.above))
-        fused = isinstance(self.is_a, DistanceScore) and z.device.type == "cpu"
-        if fused and isinstance(space, Hyperbolic):
-            lists = (batch.nodes, batch.start, batch.above + first, batch.candidates + first)
-            loss: Tensor = RankingLoss.apply(  # type: ignore[no-untyped-call]
-                z, space.number(z), *lists, batch.out_start, batch.out, weight
-            )
+        if isinstance(space, Hyperbolic) and z.device.type == "cpu":
+            given: tuple[Any, ...] = (
+                batch.nodes, batch.start, batch.above + first, batch.candidates + first,
+                batch.out_start, batch.out, np.full(len(batch.nodes), 1.0 / len(batch.above)),
+            )  # fmt: skip
+            fused: Any = RankingLoss
+            if isinstance(self.is_a, ConeScore):
+                fused, given = ConeRankingLoss, (self.is_a.log_scale.exp(), *given)
+            loss: Tensor = fused.apply(z, space.number(z), *given)
             return loss
         return self._plain_loss(z, batch, first)
 
@@ -316,7 +341,7 @@ class HierarchyTask(Task):
         wrong = torch.stack((lower.reshape(-1), upper.reshape(-1)))
         right = find(keys(self.parts.closure, n), keys(wrong, n))[1] | (wrong[0] == wrong[1])
         both = torch.cat((pairs, wrong[:, ~right]), dim=1)
-        found = relative_scores(self.is_a.eval(), *self._points(), both)
+        found = comparable_scores(self.is_a.eval(), *self._points(), both)
         self._scored[asked] = found[: pairs.shape[1]], found[pairs.shape[1] :]
         return self._scored[asked]
 

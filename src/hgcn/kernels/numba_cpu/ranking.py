@@ -15,6 +15,7 @@ only :math:`\sum_j b_{uj} u_j` counts, where :math:`b_{uj} = -\tfrac12 \sinh\rho
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -31,6 +32,7 @@ CHUNKS = 8
 """Nodes are divided into so many lists, however many threads there are: sums keep their order."""
 SHARE, RADIAL, ONE = range(3)
 """Rows of the numbers of candidates: e^-D, then the number b; gradients by the radius; ones."""
+Numbers = Callable[[Doubles, float], tuple[Doubles, Doubles]]
 NEAREST = 1e-12
 """The least H: the gradient of a distance at zero is as large as one at this H."""
 
@@ -139,7 +141,8 @@ def polar_numbers(z: Doubles, root: float) -> tuple[Doubles, Doubles]:
 
 def ranking_gradient(
     z: Doubles, root: float, nodes: Ints, start: Ints, above: Ints, candidates: Ints,
-    out_start: Ints, out: Ints, weight: Doubles,
+    out_start: Ints, out: Ints, weight: Doubles, *, kernel: Any = rank_chunks,
+    numbers: Numbers = polar_numbers, more: tuple[Any, ...] = (),
 ) -> tuple[float, Doubles]:  # fmt: skip
     """The loss of a batch, and its gradient by all points.
 
@@ -151,8 +154,11 @@ def ranking_gradient(
         candidates: nodes to be told from them.
         out_start, out: positions in ``candidates`` that are left out for each node.
         weight: the weight of the loss of each node.
+        kernel: the function that computes some lists of nodes.
+        numbers: what it needs of each point, directions first.
+        more: what else it is given.
     """
-    unit, at = polar_numbers(z, root)
+    unit, at = numbers(z, root)
     d = z.shape[1]
     columns = np.ascontiguousarray(unit[candidates].T)
     losses, grad = np.zeros(CHUNKS), np.empty((len(nodes), 1 + d))
@@ -160,8 +166,8 @@ def ranking_gradient(
     by_above, turn = np.empty((2, len(above)))
     of = np.ascontiguousarray(at[candidates].T)
     in_chunks(
-        rank_chunks, CHUNKS, unit, columns, at, of, nodes, start, above, out_start, out, weight,
-        losses, grad, grad_of, by_above, turn,
+        kernel, CHUNKS, unit, columns, at, of, nodes, start, above, out_start, out, weight,
+        losses, grad, grad_of, by_above, turn, *more,
     )  # fmt: skip
     whole = np.zeros((len(z), 1 + d))
     _add_up(whole, unit, nodes, grad, candidates, grad_of.sum(0), start, above, by_above, turn)
@@ -193,30 +199,40 @@ def _add_up(
             whole[candidates[j], k] += grad_of[k, j]
 
 
+def keep_gradient(ctx: Any, z: Tensor, c: Tensor, batch: Any, **how: Any) -> Tensor:
+    """Keep the gradient by z; that by c follows from it, as the loss depends on sqrt(c) z.
+
+    Of many points a batch has few, and only these are computed with.
+    """
+    nodes, start, above, candidates, *others = batch
+    used, place = np.unique(np.concatenate((nodes, above, candidates)), return_inverse=True)
+    own, upper, rest = np.split(place, np.cumsum((len(nodes), len(above))))
+    points, root = array(z)[used].astype(np.float64), root_of(c)
+    loss, gradient = ranking_gradient(points, root, own, start, upper, rest, *others, **how)
+    moment = float((points * gradient).sum()) / (2.0 * root**2)
+    ctx.save_for_backward(torch.from_numpy(used), torch.from_numpy(gradient).to(z.dtype), c)
+    ctx.size, ctx.moment = z.shape, moment
+    return z.new_tensor(loss)
+
+
+def kept_gradient(ctx: Any, grad_out: Tensor) -> tuple[Tensor, Tensor]:
+    """Gradients by z and c."""
+    used, gradient, c = ctx.saved_tensors
+    whole = gradient.new_zeros(ctx.size)
+    whole[used] = grad_out * gradient
+    return whole, grad_out * c.new_tensor(ctx.moment)
+
+
 class RankingLoss(torch.autograd.Function):
     """The loss of a batch; its gradient is computed with it."""
 
     @staticmethod
     def forward(ctx: Any, z: Tensor, c: Tensor, *batch: Any) -> Tensor:
-        """Keep the gradient by z; that by c follows from it, as the loss depends on sqrt(c) z.
-
-        Of many points a batch has few, and only these are computed with.
-        """
-        nodes, start, above, candidates, *others = batch
-        used, place = np.unique(np.concatenate((nodes, above, candidates)), return_inverse=True)
-        own, upper, rest = np.split(place, np.cumsum((len(nodes), len(above))))
-        points = array(z)[used].astype(np.float64)
-        loss, gradient = ranking_gradient(points, root_of(c), own, start, upper, rest, *others)
-        moment = float((points * gradient).sum()) / (2.0 * root_of(c) ** 2)
-        ctx.save_for_backward(torch.from_numpy(used), torch.from_numpy(gradient).to(z.dtype), c)
-        ctx.size, ctx.moment = z.shape, moment
-        return z.new_tensor(loss)
+        """The loss."""
+        return keep_gradient(ctx, z, c, batch)
 
     @staticmethod
     @once
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients by z and c."""
-        used, gradient, c = ctx.saved_tensors
-        whole = gradient.new_zeros(ctx.size)
-        whole[used] = grad_out * gradient
-        return (whole, grad_out * c.new_tensor(ctx.moment), *[None] * 7)
+        return (*kept_gradient(ctx, grad_out), *[None] * 7)

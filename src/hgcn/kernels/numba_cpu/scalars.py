@@ -92,3 +92,29 @@ def kappa_of(h: float) -> tuple[float, float]:
     near_slope = -2.0 / 3.0 + h * (16.0 / 15.0 - h * (48.0 / 35.0))
     small = h < 1e-4
     return near if small else value, near_slope if small else slope
+
+
+@compiled(inside=True, error_model="numpy", forceinline=True)
+def arc(y: float, x: float) -> float:
+    """The angle of (x, y) from the first axis, between 0 and pi; y is not negative."""
+    wide = abs(x)
+    m = min(y, wide) / (max(y, wide) + 1e-300)
+    far = m > math.sqrt(2.0) - 1.0
+    r = (m - 1.0) / (m + 1.0) if far else m
+    q = r * r
+    p = 1.0 / 25.0
+    p = 1.0 / 23.0 - p * q
+    p = 1.0 / 21.0 - p * q
+    p = 1.0 / 19.0 - p * q
+    p = 1.0 / 17.0 - p * q
+    p = 1.0 / 15.0 - p * q
+    p = 1.0 / 13.0 - p * q
+    p = 1.0 / 11.0 - p * q
+    p = 1.0 / 9.0 - p * q
+    p = 1.0 / 7.0 - p * q
+    p = 1.0 / 5.0 - p * q
+    p = 1.0 / 3.0 - p * q
+    p = 1.0 - p * q
+    angle = r * p + (0.25 * math.pi if far else 0.0)
+    angle = 0.5 * math.pi - angle if y > wide else angle
+    return math.pi - angle if x < 0.0 else angle
