@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +23,7 @@ from hgcn.figures.curvature import FLAT, curvature_scores, stored_scores
 from hgcn.figures.geometry import ENDS, FAR, POINT, crosses, end_distance, line
 from hgcn.inference.attention import attention_layers, heard_from
 from hgcn.names import score_name
-from hgcn.plots.disk import MANY, arcs, centred, disk_points, edge_path
+from hgcn.plots.disk import MANY, arcs, centred, disk_points, draw_layer, edge_path, magnify
 from hgcn.runs.fit import fit
 from hgcn.runs.pictures import scene_from_run
 from hgcn.runs.run import Run
@@ -281,6 +282,24 @@ def test_embeddings_figure_has_two_panels_a_run(run: Run, flat: Run, tmp_path: P
     assert headings(figure)[0][1].startswith("Euc, tree. ")
     with pytest.raises(ConfigError, match="at least one run"):
         figures.embeddings_figure([])
+
+
+def test_a_crowd_in_the_middle_of_the_disk_is_magnified(run: Run, flat: Run) -> None:
+    scene = scene_from_run(run)
+    last = centred(scene.layers[-1])
+    rho = math.sqrt(last.curvature or 0.0) * np.linalg.norm(last.points, axis=1).max()
+    for radius, times in ((0.2, 1 / (1.1 * math.tanh(0.1))), (3.0, 1.0)):
+        layer = replace(last, points=last.points * (radius / rho))
+        ax = Figure().add_subplot()
+        draw_layer(ax, scene, layer)
+        limits = ax.get_xlim()
+        assert magnify(ax, layer) == pytest.approx(times)
+        assert (ax.get_xlim() == limits) == (times == 1)
+        # Every node is inside what is shown.
+        far = disk_points(torch.from_numpy(layer.points), c=layer.curvature).norm(dim=1).max()
+        assert float(far) < ax.get_xlim()[1]
+    plane = scene_from_run(flat).layers[-1]
+    assert magnify(Figure().add_subplot(), plane) == 1
 
 
 def test_attention_is_a_share_of_each_neighbourhood(wide: Run, flat: Run) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from hgcn.errors import ConfigError
 from hgcn.experiments.paper import TITLES
 from hgcn.names import score_name
-from hgcn.plots.disk import centred, draw_layer
+from hgcn.plots.disk import centred, draw_layer, magnify
 from hgcn.plots.style import LETTERS, SOFT, new_figure, style
 from hgcn.runs.fit import fit
 from hgcn.runs.pictures import scene_from_run
@@ -58,7 +58,8 @@ def embeddings_figure(runs: Sequence[Run], *, color: str | None = None) -> Figur
     See :func:`hgcn.figures.attention_figure`: runs are given in the same way.
 
     Hyperbolic layers are drawn on the Poincaré disk, moved such that the mean of all nodes is in
-    the middle, which changes no distance. Layers of more than two dimensions are projected.
+    the middle, which changes no distance. Layers of more than two dimensions are projected. Where
+    all nodes are near the middle, only this part of the disk is drawn, in a dashed circle.
 
     Args:
         runs: one run or more.
@@ -116,7 +117,9 @@ class _View:
             where = legend if ax is panels[-1] else False
             seen = layer if self.scene.rooted else centred(layer)
             draw_layer(ax, self.scene, seen, color=self.color, legend=where)
-            ax.set_title(name, loc="center", size=9, color=SOFT)
+            times = magnify(ax, seen)
+            title = name if times == 1 else f"{name}, {times:.0f} times as large"
+            ax.set_title(title, loc="center", size=9, color=SOFT)
         name = " ".join(filter(None, (f"{self.title}.", self.score)))
         panels[0].text(
             0, 1.11, letter, transform=panels[0].transAxes, fontsize=11, fontweight="bold"

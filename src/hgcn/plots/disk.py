@@ -35,6 +35,7 @@ _LENGTHS, _PATHS = 8, 12  # groups of edges of like length, and paths of each
 _INK = 0.04, 0.75  # the least and the most opacity of an edge
 _SHORT = 2e-3  # edges shorter than this share of the picture cannot be seen
 _BENT = 0.9  # cosine of half the turn, below which an arc is halved: Bézier's error is then 1e-5
+_SMALL = 0.5  # points within this radius of the drawn disk are magnified
 _MOST_HALVINGS = 8  # the turn of an arc is in a short piece of it, and radii are 42 at most
 
 
@@ -189,6 +190,28 @@ def draw_rim(ax: Axes) -> None:
     ax.set(xlim=(-1.02, 1.02), ylim=(-1.02, 1.02))
     ax.set_aspect("equal")
     ax.set_axis_off()
+
+
+def magnify(ax: Axes, layer: Layer) -> float:
+    """Show only the part of a disk that holds all nodes, if that is small; returns how much larger.
+
+    The dashed circle that is drawn around it is not the rim, which is outside.
+    """
+    from matplotlib.patches import Circle
+
+    if layer.curvature is None:
+        return 1.0
+    drawn = disk_points(torch.from_numpy(layer.points), c=layer.curvature)
+    half = 1.1 * float(drawn.norm(dim=1).max())
+    if not 0 < half <= _SMALL:
+        return 1.0
+    window = Circle((0, 0), half, facecolor="none", edgecolor=LINE, linewidth=1, linestyle="--")
+    ax.add_patch(window)
+    for artist in (*ax.collections, *ax.patches, *ax.images):
+        if artist is not window:
+            artist.set_clip_path(window)
+    ax.set(xlim=(-1.02 * half, 1.02 * half), ylim=(-1.02 * half, 1.02 * half))
+    return 1 / half
 
 
 def draw_frame(ax: Axes, points: np.ndarray) -> None:
