@@ -75,7 +75,7 @@ dist: $(DIST) ## build and check the wheel and the source archive
 	@$(BIN)/python -m build --outdir dist . >/dev/null
 	@$(BIN)/python -m twine check --strict dist/*
 
-runs: $(RUNTIME) ## train the runs of a release and pack them, dist/runs (an hour)
+runs: $(RUNTIME) ## train the runs of a release and pack them, dist/runs (a quarter of an hour)
 	@$(BIN)/python .ci/release_runs.py
 
 bench: $(BENCH) ## measure accuracy and speed against other packages
