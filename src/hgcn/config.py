@@ -233,8 +233,9 @@ class Config:
         group="training", low=0, high=0.99,
     )  # fmt: skip
     ties_by_loss: bool | None = setting(
-        None, "nodes: of epochs with the same validation score take the one of the lowest "
-        "validation loss, not the first; by default unless --consistency is given",
+        None, "of epochs with the same validation score take the one of the lowest validation "
+        "loss (hierarchies: training loss), not the first; the default of hierarchies, and of "
+        "nodes unless --consistency is given",
         group="training",
     )  # fmt: skip
     pretrain: int = setting(

@@ -105,10 +105,11 @@ def test_the_loss_of_validation_is_the_cross_entropy(kind):
     assert task.validate()[1] == pytest.approx(float(expected), rel=1e-5)
 
 
-def test_what_has_no_loss_cannot_break_ties_by_it():
-    graph = tree().replace(directed=True)
-    with pytest.raises(ConfigError, match="whose parts have a loss"):
-        choose(graph, Config(task="hierarchy", ties_by_loss=True))
+@pytest.mark.parametrize(("by_loss", "best"), [(False, 1), (True, 3)])
+def test_ties_are_broken_by_the_loss_of_training_where_parts_have_none(by_loss, best):
+    task = Rigged([0.9, 0.9, 0.9, 0.9], losses=[1.0, 2.0, 0.5, 2.0], epochs=4)
+    task.config = task.config.replace(ties_by_loss=by_loss)
+    assert train(task).best.epoch == best
 
 
 def test_training_stops_when_patience_ends():

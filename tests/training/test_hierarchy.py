@@ -11,6 +11,7 @@ from torch.nn import functional
 
 from hgcn import compiled, geometry
 from hgcn.cli import main
+from hgcn.config import Config
 from hgcn.data import Graph, load
 from hgcn.data.splits.hierarchy import closure, split_hierarchy
 from hgcn.errors import ConfigError, GraphError
@@ -22,6 +23,8 @@ from hgcn.nn.spaces import Euclidean, Hyperbolic
 from hgcn.runs.fit import fit
 from hgcn.runs.folder import load_run
 from hgcn.runs.pictures import scene_from_run
+from hgcn.training.loop import train
+from hgcn.training.problem import Problem, choose
 from hgcn.training.tree_start import FARTHEST, tree_start
 
 FREE = {"task": "hierarchy", "model": "free", "dim": 4, "epochs": 60, "eval_every": 20}
@@ -212,6 +215,22 @@ def test_a_hierarchy_is_learnt_stored_and_asked(tmp_path, is_a):
         run.ancestors("n99")
     with pytest.raises(ConfigError, match="reads features"):
         run.place(np.zeros((1, 4)))
+
+
+def test_a_small_hierarchy_is_trained_beyond_the_first_epoch_that_has_found_all():
+    """The first epochs put all in order already; later ones tell right pairs from wrong ones."""
+    bests, f1 = [], []
+    for by_loss in (False, None):  # None is the default
+        settings = Config(
+            task="hierarchy", model="free", dim=5, hold_out="nothing", ties_by_loss=by_loss
+        )
+        problem = Problem(dag(), choose(dag(), settings))
+        task = problem.task(problem.predictor())
+        bests.append(train(task).best)
+        f1.append(task.metrics("val")["f1"])
+    assert bests[0].score == bests[1].score == 1.0
+    assert bests[0].epoch < bests[1].epoch
+    assert f1[0] < f1[1]
 
 
 def test_training_repeats_with_any_number_of_threads(monkeypatch):

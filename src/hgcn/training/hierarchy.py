@@ -94,12 +94,17 @@ class HierarchyTask(Task):
 
     @classmethod
     def defaults(cls, graph: Graph, config: Config) -> Mapping[str, Any]:
-        """Free points take larger steps than the weights of an encoder, and many of them."""
+        """Free points take larger steps than the weights of an encoder, and many of them.
+
+        In a small hierarchy all is found after few epochs. Later ones, whose loss is lower, have
+        the better places and probabilities.
+        """
         free = not MODELS[config.model].inductive
         is_a = config.is_a or ("cone" if config.model == "free" else "distance")
         cones = PLANE_LR if config.dim == 2 else CONE_LR
         return {
             "is_a": is_a,
+            "ties_by_loss": True,
             "lr": (cones if is_a == "cone" else FREE_LR) if free else 0.01,
             "negatives": 1000.0,
             "hold_out": "pairs" if free else "edges",

@@ -313,7 +313,9 @@ def _validate(task: Task, state: State, epoch: int, loss: float) -> tuple[float,
     with state.average.in_place():
         own = task.validate()
         score, part_loss = current().on_first(lambda: own)
-        tie = part_loss if config.ties_by_loss and part_loss is not None else math.inf
+        tie = math.inf
+        if config.ties_by_loss:
+            tie = loss if part_loss is None else part_loss
         if not math.isfinite(score):
             raise DivergenceError(f"The validation score is {score} in epoch {epoch}.")
         if state.best.is_beaten(score, tie):

@@ -134,10 +134,6 @@ def choose(graph: Graph, config: Config) -> Config:
         raise ConfigError(one_of("select", config.select, kind.scores))
     if config.structure and not kind.structured:
         raise ConfigError(f"Expected `structure` with links only, got the task {config.task!r}.")
-    if config.ties_by_loss and kind.part_loss is Task.part_loss:
-        raise ConfigError(
-            f"Expected `ties_by_loss` with a task whose parts have a loss, got {config.task!r}."
-        )
     if config.smooth and config.protocol == "legacy":
         raise ConfigError(
             "Expected no `smooth` with the protocol 'legacy', got "

@@ -251,7 +251,7 @@ class Task(ABC):
         return finite_score(self.scores[self.select], *self.outputs(part))
 
     def part_loss(self, first: Tensor, second: Tensor) -> float | None:
-        """The loss of a part, given its outputs; None in a task that has no such loss."""
+        """The loss of a part, given its outputs; None in a task that has only that of training."""
         return None
 
     def validate(self) -> tuple[float, float | None]:
