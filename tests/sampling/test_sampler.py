@@ -67,9 +67,9 @@ def stars(count: int, leaves: int) -> Tensor:
     return torch.stack((count + torch.arange(leaves).repeat(count), centre))
 
 
-@pytest.mark.parametrize(("size", "fanout"), [(40, 3), (12, 10), (5, 4)])
+@pytest.mark.parametrize(("size", "fanout"), [(5, 4), (64, 20), (65, 3), (90, 60)])
 def test_every_set_of_neighbours_is_as_likely(size: int, fanout: int) -> None:
-    """Both ways to draw without replacement: few of many, and most of a few."""
+    """All ways to draw without replacement: up to 64, few of many, and most of many."""
     tries = 4000
     rows = Adjacency.of(stars(tries, size), None, tries + size)
     sample = NeighbourSampler(rows, [fanout]).sample(torch.arange(tries), seed=0)

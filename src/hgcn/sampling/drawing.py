@@ -15,6 +15,8 @@ Places = NDArray[np.int32]
 How = tuple[int, bool, bool]
 """Fan-out, whether edges are drawn by weight, and whether with replacement."""
 
+WORD = 64
+"""The bits of a word."""
 SEARCHED = 8
 """Draws of k out of d are compared one by one while k * k is at most so many times d."""
 
@@ -44,7 +46,18 @@ def _above_zero(state: Words) -> float:
 @compiled()
 def _distinct(state: Words, count: int, size: int, out: Ints) -> None:
     """Different numbers in 0..size - 1, each set of them as likely as any other."""
-    if count * count <= SEARCHED * size:  # Floyd's algorithm
+    if size <= WORD:  # Floyd's algorithm, which remembers what was drawn in the bits of a word
+        taken = np.uint64(0)
+        for k in range(count):
+            top = size - count + k
+            drawn = _below(state, top + 1)
+            bit = np.uint64(1) << np.uint64(drawn)
+            if taken & bit:
+                drawn, bit = top, np.uint64(1) << np.uint64(top)
+            taken |= bit
+            out[k] = drawn
+        return
+    if count * count <= SEARCHED * size:  # the same, in what was written
         for k in range(count):
             top = size - count + k
             drawn = _below(state, top + 1)
@@ -234,56 +247,79 @@ def draw_edges(
             position[k] = left[position[k]] if some else low + position[k]
             target[k] = i
         at += count
-    return position[:at].copy(), target[:at].copy(), stands[:at].copy()
+    return position[:at], target[:at], stands[:at]
+
+
+@compiled()
+def _is_there(there: Words, v: int) -> Any:
+    """Whether the bit of a node is set."""
+    return (there[v >> 6] >> np.uint64(v & 63)) & np.uint64(1) != 0
+
+
+@compiled()
+def _put(there: Words, v: int) -> None:
+    """Set the bit of a node."""
+    there[v >> 6] |= np.uint64(1) << np.uint64(v & 63)
 
 
 @compiled(nogil=True)
-def add_sources(source: Ints, position: Ints, nodes: Ints, place: Places) -> tuple[Ints, Ints]:
+def add_sources(
+    source: Ints, position: Ints, nodes: Ints, there: Words, place: Places, out: Ints
+) -> Ints:
     """Add the nodes that edges come from to a list of nodes.
+
+    Most of them are new. A bit says so, and bits stay in the cache where places do not: these are
+    written in any case, for which nothing waits, and read only if the node is there.
 
     Args:
         source: the sources of all edges.
         position: of some edges among them.
         nodes: the nodes so far.
-        place: the position of each node in the list, -1 for the others.
+        there: a bit for each node, whether it is in the list.
+        place: the position in the list of each node that is there.
+        out: receives the sources of the edges as positions in the list.
 
     Returns:
-        The nodes, and the sources of the edges as positions among them.
+        The nodes.
     """
     # A loop of its own, so that the processor waits for many entries of the graph at once.
-    ends = np.empty(len(position), np.int64)
     for k in range(len(position)):
-        ends[k] = source[position[k]]
+        out[k] = source[position[k]]
     found = len(nodes)
     known = np.empty(found + len(position), np.int64)
     known[:found] = nodes
     for k in range(len(position)):
-        u = ends[k]
-        if place[u] < 0:
+        u = out[k]
+        if _is_there(there, u):
+            out[k] = place[u]
+        else:
+            _put(there, u)
             place[u] = found
             known[found] = u
+            out[k] = found
             found += 1
-        ends[k] = place[u]
-    return known[:found].copy(), ends
+    return known[:found]
 
 
 @compiled(nogil=True)
-def leave_places(nodes: Ints, place: Places) -> None:
-    """Undo what was written for these nodes."""
+def leave_places(nodes: Ints, there: Words) -> None:
+    """Clear the bits of these nodes, if only they are set."""
     for i in range(len(nodes)):
-        place[nodes[i]] = -1
+        there[nodes[i] >> 6] = np.uint64(0)
 
 
 @compiled(nogil=True)
-def take_places(nodes: Ints, place: Places) -> Any:
+def take_places(nodes: Ints, there: Words, place: Places) -> Any:
     """Write the position of each node; the first position of a node that is there twice, else -1.
 
     Nothing is written if there is one.
     """
     for i in range(len(nodes)):
-        if place[nodes[i]] >= 0:
-            again = np.int64(place[nodes[i]])
-            leave_places(nodes[:i], place)
+        v = nodes[i]
+        if _is_there(there, v):
+            again = np.int64(place[v])
+            leave_places(nodes[:i], there)
             return again
-        place[nodes[i]] = i
+        _put(there, v)
+        place[v] = i
     return -1

@@ -17,7 +17,14 @@ from hgcn.errors import ConfigError, GraphError
 from hgcn.kernels.rows import Ints
 from hgcn.sampling.adjacency import Adjacency
 from hgcn.sampling.blocks import Block
-from hgcn.sampling.drawing import Places, add_sources, draw_edges, leave_places, take_places
+from hgcn.sampling.drawing import (
+    Places,
+    Words,
+    add_sources,
+    draw_edges,
+    leave_places,
+    take_places,
+)
 
 MOST_NODES = 2**31 - 1
 """Nodes are numbered in 32 bits while a batch is drawn."""
@@ -144,8 +151,8 @@ class NeighbourSampler:
             one, two = hidden.cpu().numpy()
             n = self.adjacency.num_nodes
             keys = np.sort(np.concatenate((one * n + two, two * n + one)))
-        place = self._place()
-        again = take_places(batch, place)
+        there, place = self._places()
+        again = take_places(batch, there, place)
         if again >= 0:
             raise GraphError(f"Expected different nodes in a batch, got {batch[again]} twice.")
         reached = batch
@@ -158,12 +165,13 @@ class NeighbourSampler:
             for fanout in self.fanouts:
                 how = fanout, self.by_weight, self.replace
                 position, target, stands = draw_edges(rows, reached, first, how, keys, word)
-                reached, source = add_sources(whole.source, position, reached, place)
-                hops.append((position, source, target, stands))
+                ends = np.empty_like(position)
+                reached = add_sources(whole.source, position, reached, there, place, ends)
+                hops.append((position, ends, target, stands))
                 first = counts[-1]
                 counts.append(len(reached))
         finally:
-            leave_places(reached, place)
+            leave_places(reached, there)
         return self._made(reached, tuple(counts), hops)
 
     def _made(self, nodes: Ints, counts: tuple[int, ...], hops: list[tuple[Any, ...]]) -> Sample:
@@ -191,12 +199,15 @@ class NeighbourSampler:
             raise GraphError(f"Expected nodes in 0..{n - 1}, got {wrong}.")
         return batch
 
-    def _place(self) -> Places:
-        """The position of each node in the sample: -1 between two calls, one array a thread."""
+    def _places(self) -> tuple[Words, Places]:
+        """Which nodes are in the sample, none between two calls, and where; of each thread."""
         if not hasattr(self._local, "place"):
-            self._local.place = np.full(self.adjacency.num_nodes, -1, np.int32)
+            n = self.adjacency.num_nodes
+            self._local.there = np.zeros(n // 64 + 1, np.uint64)
+            self._local.place = np.empty(n, np.int32)
+        there: Words = self._local.there
         place: Places = self._local.place
-        return place
+        return there, place
 
 
 def seed_of(*numbers: int) -> int:
