@@ -48,6 +48,22 @@ def test_where_agreement_is_given_nothing_goes_with_it(weight):
     assert choose(given, Config(task="node", consistency=weight)).ties_by_loss is False
 
 
+def test_mini_batches_have_no_larger_learning_rate_than_usual_unless_it_is_given():
+    """Rules and presets were chosen in full batches, whose gradients are less noisy."""
+    given = graph(words=True, labelled=20)
+    small = {"batch_size": 16, "fanout": "3"}
+    assert chosen(given)["lr"] == 0.03
+    assert chosen(given, **small)["lr"] == 0.01
+    assert chosen(given, **small, lr=0.02)["lr"] == 0.02
+    for how in ({"batch_size": 16}, {"fanout": "3"}):
+        assert settle("pubmed", {"task": "node", **how})[0].lr == 0.01
+        assert settle("pubmed", {"task": "node", **how, "lr": 0.02})[0].lr == 0.02
+    for how in ({}, {"batch_size": 0}):
+        assert settle("pubmed", {"task": "node", **how})[0].lr > 0.02
+    # A smaller one stays as it is.
+    assert settle("disease", {"task": "node", "batch_size": 16})[0].lr < 0.01
+
+
 def test_what_is_given_stays_and_a_model_has_only_its_own_settings():
     given = graph(words=True, labelled=20)
     assert chosen(given, lr=0.5, feature_dropout=0.1) == {

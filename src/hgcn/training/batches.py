@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import itertools
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -41,6 +41,9 @@ USUAL_FANOUTS = (15, 10, 5)
 """The last one is that of further hops too, as in any list of fan-outs."""
 PROPAGATION_FANOUT = 2
 """For each hop of propagation, which come after those of the layers. There are many of them."""
+USUAL_LR = 0.01
+"""In mini-batches no larger learning rate is taken unless it is given: presets and rules that have
+one were chosen in full batches, whose gradients are less noisy and whose epochs have one step."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +77,13 @@ class Plan(Generic[Batch]):
     def batches(self, config: Config) -> Iterator[Batch]:
         """The batches in their order, made ahead of time in the background."""
         return prefetched(self.make, range(self.count), workers=config.workers)
+
+
+def asks_for_batches(settings: Mapping[str, Any]) -> bool:
+    """Whether settings as given ask for mini-batches."""
+    if settings.get("batch_size") is None:
+        return bool(settings.get("fanout")) or current().world > 1
+    return bool(settings["batch_size"])
 
 
 def settle_batches(graph: Graph, config: Config, *, batched: bool) -> Config:

@@ -13,6 +13,7 @@ from hgcn.config import check_names
 from hgcn.data.datasets import DATASETS
 from hgcn.errors import ConfigError
 from hgcn.names import TASKS
+from hgcn.training.batches import USUAL_LR, asks_for_batches
 
 STRUCTURE = "-structure"
 """What the name of a section ends with whose settings were chosen with the structural term."""
@@ -55,6 +56,8 @@ def preset(source: object, settings: Mapping[str, Any]) -> tuple[str, dict[str, 
         epochs = settings.get("epochs")
         if isinstance(epochs, int) and chosen.get("pretrain", 0) >= epochs:
             chosen.pop("pretrain", None)  # a warm-up is for longer runs
+        if "lr" in chosen and asks_for_batches(settings):
+            chosen["lr"] = min(chosen["lr"], USUAL_LR)
         if settings.get("protocol") == "legacy":
             chosen.pop("smooth", None)  # some of its test nodes are training nodes
         return f"{source}-{task}-{named}", chosen

@@ -18,7 +18,7 @@ from hgcn.models.table import options_of
 from hgcn.names import MODELS, TASKS
 from hgcn.ranks import own_device
 from hgcn.text import one_of
-from hgcn.training.batches import settle_batches
+from hgcn.training.batches import USUAL_LR, settle_batches
 from hgcn.training.interruption import held_signals
 from hgcn.training.memory import check_memory, enough_memory
 from hgcn.training.task import Task
@@ -141,6 +141,7 @@ def choose(graph: Graph, config: Config) -> Config:
         )
     if config.structure is None:
         config = config.replace(structure=kind.structured)
+    is_lr_open = config.lr is None
     config = _fill(config, {**USUAL, **kind.defaults(graph, config)})
     normalise = config.normalise
     if normalise is None:
@@ -149,12 +150,15 @@ def choose(graph: Graph, config: Config) -> Config:
     if graph.x is None and not degrees:
         raise ConfigError("Expected features, but the graph has none and `degree_features` is off.")
     config = model_settings(config.replace(normalise=normalise, degree_features=degrees))
-    return settle_batches(graph, config, batched=kind.batched)
+    config = settle_batches(graph, config, batched=kind.batched)
+    if is_lr_open and config.batch_size and config.lr is not None:
+        config = config.replace(lr=min(config.lr, USUAL_LR))
+    return config
 
 
 PATIENCE = 100
 USUAL = {
-    "lr": 0.01, "hidden_share": 0.3, "trainable_decoder": False, "feature_dropout": 0.0,
+    "lr": USUAL_LR, "hidden_share": 0.3, "trainable_decoder": False, "feature_dropout": 0.0,
     "patience": PATIENCE, "negatives": 1.0, "weight_decay": 0.0, "class_weights": False,
     "consistency": 0.0, "ties_by_loss": False,
 }  # fmt: skip
