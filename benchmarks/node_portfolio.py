@@ -36,12 +36,26 @@ EPOCHS = 1500
 GCN = "lr=0.0439 weight_decay=0.000647 dropout=0.382 feature_dropout=0.792 layers=2 act=tanh"
 """What an earlier search chose for GCN on Cora."""
 GRAND = "lr=0.03 weight_decay=0.0005 dropout=0.3 feature_dropout=0.8 layers=1 last_act=relu"
+RULE = "lr=0.03 weight_decay=0.0005 dropout=0.3 layers=2 act=tanh"
+"""What `hgcn train` does with words and few labels, where there is no preset."""
 TRIALS: Mapping[str, tuple[str, ...]] = {
     "cora": (
         f"{GCN} consistency=1.5",
         f"{GCN} consistency=3.0 views=4 link_regulariser=0.15",
         f"{GRAND} propagation=8 node_dropout=0.5 consistency=2.0 views=4",
-    )
+    ),
+    "citeseer": (
+        f"{GCN} consistency=3.0 views=4 link_regulariser=0.15",
+        f"{RULE} feature_dropout=0.8 consistency=2.0 views=4 normalise=none",
+        f"{RULE} feature_dropout=0.8 consistency=2.0 views=4 link_regulariser=0.15",
+        f"{RULE} feature_dropout=0.8 consistency=2.0 weight_decay=0.002 normalise=none",
+    ),
+    "pubmed": (
+        f"{GCN} consistency=3.0 views=4 link_regulariser=0.15",
+        f"{RULE} feature_dropout=0.5 consistency=0.0 link_regulariser=0.7",
+        f"{RULE} feature_dropout=0.5 consistency=0.5 link_regulariser=0.7",
+        f"{RULE} feature_dropout=0.5 consistency=0.0 link_regulariser=0.7 pretrain=50 act=none",
+    ),
 }
 """For each graph, in words of GCN; :func:`own` says what they are called in other models."""
 
