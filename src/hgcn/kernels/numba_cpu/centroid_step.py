@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from hgcn.compiled import compiled
-from hgcn.kernels.numba_cpu.instructions import dot
+from hgcn.kernels.numba_cpu.instructions import combine, dot, scale_row
 from hgcn.kernels.rows import Doubles
 
 BELOW_ONE = 1.0 - float(np.finfo(np.float64).eps)
@@ -15,15 +15,14 @@ BELOW_ONE = 1.0 - float(np.finfo(np.float64).eps)
 LONGEST = math.atanh(BELOW_ONE)
 
 
-@compiled(inside=True, error_model="numpy")
-def centroid_step(step: Doubles, i: int, time: float) -> None:
-    """Scale the sum of row i to length ``artanh(|sum|/time)``; one without a time is left."""
-    if time > 0.0:
-        length = math.sqrt(dot(step, i, step, i))
-        tau = math.atanh(min(length / time, BELOW_ONE))
-        factor = tau / length if length > 0.0 else 1.0 / time
-        for k in range(step.shape[1]):
-            step[i, k] *= factor
+@compiled(error_model="numpy", nogil=True)
+def centroid_steps(first: int, last: int, step: Doubles, time: Doubles) -> None:
+    """Scale the sum of each row to length ``artanh(|sum|/time)``; one without a time is left."""
+    for i in range(first, last):
+        if time[i] > 0.0:
+            length = math.sqrt(dot(step, i, step, i))
+            tau = math.atanh(min(length / time[i], BELOW_ONE))
+            scale_row(step, i, step, i, tau / length if length > 0.0 else 1.0 / time[i])
 
 
 @compiled(inside=True, error_model="numpy")
@@ -37,9 +36,10 @@ def centroid_step_backward(step: Doubles, i: int, time: float, by_step: Doubles,
     # The derivative of artanh(q)/q by q, over q, at q = tanh(tau), times (q/tau)².
     bend = 2.0 / 3.0 + q * (16.0 / 45.0 + q * (8.0 / 189.0))
     if tau > 0.02:
-        bend = (math.cosh(tau) ** 2 - stretch) / q
+        cosh = math.cosh(tau)
+        bend = (cosh * cosh - stretch) / q
     if tau >= LONGEST:
         bend = -stretch / q
-    for k in range(step.shape[1]):
-        by_step[row, k] = (stretch * by_step[row, k] + bend * product * step[i, k]) / time
+    terms = (stretch / time, by_step, row), (bend * product / time, step, i)
+    combine(by_step, row, terms)
     return -product * (1.0 + bend * q / stretch) / time

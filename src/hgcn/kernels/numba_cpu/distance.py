@@ -15,9 +15,9 @@ from torch import Tensor
 
 from hgcn.compiled import compiled, in_chunks
 from hgcn.kernels.derivatives import once
-from hgcn.kernels.numba_cpu.instructions import dot
+from hgcn.kernels.numba_cpu.instructions import combine, number, scale_row, square
+from hgcn.kernels.numba_cpu.lanes import BLOCK, STRIDE
 from hgcn.kernels.numba_cpu.points import (
-    BLOCK,
     COLUMNS,
     DECAY,
     GROWTH,
@@ -25,7 +25,7 @@ from hgcn.kernels.numba_cpu.points import (
     RADIUS,
     SINH,
     SINHC,
-    fill_polar,
+    find_polar,
     gradient_by_vector,
 )
 from hgcn.kernels.numba_cpu.scalars import asinhc, kappa_of
@@ -40,22 +40,19 @@ def distance_forward(
     """out_i = squared distance of v_i and w_i."""
     d = v.shape[1]
     for chunk in range(first_chunk, last_chunk):
-        polar_v, polar_w = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
-        radial = np.empty((BLOCK, COLUMNS))
-        s, difference = np.empty(BLOCK), np.empty((1, d))
+        of_v, of_w = np.empty(2 * COLUMNS * STRIDE), np.empty(2 * COLUMNS * STRIDE)
+        s, unit = np.empty(BLOCK), np.empty((1, d))
         for lo in range(bounds[chunk], bounds[chunk + 1], BLOCK):
             hi = min(lo + BLOCK, bounds[chunk + 1])
-            fill_polar(v[lo:hi], root, polar_v, radial)
-            fill_polar(w[lo:hi], root, polar_w, radial)
+            find_polar(v[lo:hi], root, of_v)
+            find_polar(w[lo:hi], root, of_w)
             for b in range(hi - lo):
-                scale_v, scale_w = polar_v[b, INVERSE_LENGTH], polar_w[b, INVERSE_LENGTH]
-                for k in range(d):
-                    difference[0, k] = w[lo + b, k] * scale_w - v[lo + b, k] * scale_v
-                s[b] = 0.25 * dot(difference, 0, difference, 0)
+                scale_row(unit, 0, v, lo + b, number(of_v, INVERSE_LENGTH, b))
+                s[b] = 0.25 * square(w, lo + b, number(of_w, INVERSE_LENGTH, b), unit, 0)
             for b in range(hi - lo):
-                growth = polar_w[b, GROWTH] - polar_v[b, GROWTH]
-                sinh_half_gap = 0.5 * growth * (polar_v[b, DECAY] + polar_w[b, DECAY])
-                angular = polar_v[b, SINH] * polar_w[b, SINH] * s[b]
+                growth = number(of_w, GROWTH, b) - number(of_v, GROWTH, b)
+                sinh_half_gap = 0.5 * growth * (number(of_v, DECAY, b) + number(of_w, DECAY, b))
+                angular = number(of_v, SINH, b) * number(of_w, SINH, b) * s[b]
                 root_h = math.sqrt(sinh_half_gap * sinh_half_gap + angular)
                 length = 2.0 * asinhc(root_h)[0] * root_h / root
                 out[lo + b] = length * length
@@ -82,23 +79,21 @@ def distance_backward(
     """
     d = v.shape[1]
     for chunk in range(first_chunk, last_chunk):
-        polar_v, polar_w = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
-        radial_v, radial_w = np.empty((BLOCK, COLUMNS)), np.empty((BLOCK, COLUMNS))
-        s, difference = np.empty(BLOCK), np.empty((BLOCK, d))
+        of_v, of_w = np.empty(2 * COLUMNS * STRIDE), np.empty(2 * COLUMNS * STRIDE)
+        s, unit, difference = np.empty(BLOCK), np.empty((1, d)), np.empty((1, d))
         by_h, by_rho_v, by_rho_w = np.empty(BLOCK), np.empty(BLOCK), np.empty(BLOCK)
         total = 0.0
         for lo in range(bounds[chunk], bounds[chunk + 1], BLOCK):
             hi = min(lo + BLOCK, bounds[chunk + 1])
-            fill_polar(v[lo:hi], root, polar_v, radial_v)
-            fill_polar(w[lo:hi], root, polar_w, radial_w)
+            find_polar(v[lo:hi], root, of_v)
+            find_polar(w[lo:hi], root, of_w)
             for b in range(hi - lo):
-                scale_v, scale_w = polar_v[b, INVERSE_LENGTH], polar_w[b, INVERSE_LENGTH]
-                for k in range(d):
-                    difference[b, k] = w[lo + b, k] * scale_w - v[lo + b, k] * scale_v
-                s[b] = 0.25 * dot(difference, b, difference, b)
+                scale_row(unit, 0, v, lo + b, number(of_v, INVERSE_LENGTH, b))
+                s[b] = 0.25 * square(w, lo + b, number(of_w, INVERSE_LENGTH, b), unit, 0)
             for b in range(hi - lo):
-                p_v, f_v, sinh_v = polar_v[b, GROWTH], polar_v[b, DECAY], polar_v[b, SINH]
-                p_w, f_w, sinh_w = polar_w[b, GROWTH], polar_w[b, DECAY], polar_w[b, SINH]
+                p_v, f_v = number(of_v, GROWTH, b), number(of_v, DECAY, b)
+                p_w, f_w = number(of_w, GROWTH, b), number(of_w, DECAY, b)
+                sinh_v, sinh_w = number(of_v, SINH, b), number(of_w, SINH, b)
                 half_v, half_w = p_v * (1.0 + f_v), p_w * (1.0 + f_w)  # 2 sinh(rho/2)
                 sinh_half_gap = 0.5 * (p_w - p_v) * (f_v + f_w)
                 cosh_half_gap = 0.5 * ((1.0 + p_w) * f_v + (1.0 + p_v) * f_w)
@@ -112,23 +107,20 @@ def distance_backward(
             for b in range(hi - lo):
                 total -= 2.0 * out[lo + b] * grad_out[lo + b]
                 # The gradients by u_v and u_w are rho times these numbers times the difference.
-                turn_v = -0.5 * by_h[b] * radial_v[b, SINHC] * polar_w[b, SINH]
-                turn_w = 0.5 * by_h[b] * radial_w[b, SINHC] * polar_v[b, SINH]
+                turn_v = -0.5 * by_h[b] * number(of_v, SINHC, b) * number(of_w, SINH, b)
+                turn_w = 0.5 * by_h[b] * number(of_w, SINHC, b) * number(of_v, SINH, b)
                 # The product of the difference with u_v is -2 s, and with u_w it is 2 s.
-                turn_u_v = -2.0 * s[b] * turn_v if radial_v[b, RADIUS] > 0.0 else 0.0
-                turn_u_w = 2.0 * s[b] * turn_w if radial_w[b, RADIUS] > 0.0 else 0.0
-                of_v, of_turn_v, moment_v = gradient_by_vector(
-                    polar_v, radial_v, b, root, by_rho_v[b], turn_u_v
-                )
-                of_w, of_turn_w, moment_w = gradient_by_vector(
-                    polar_w, radial_w, b, root, by_rho_w[b], turn_u_w
-                )
+                turn_u_v = -2.0 * s[b] * turn_v if number(of_v, RADIUS, b) > 0.0 else 0.0
+                turn_u_w = 2.0 * s[b] * turn_w if number(of_w, RADIUS, b) > 0.0 else 0.0
+                by_v, by_turn_v, moment_v = gradient_by_vector(of_v, b, root, by_rho_v[b], turn_u_v)
+                by_w, by_turn_w, moment_w = gradient_by_vector(of_w, b, root, by_rho_w[b], turn_u_w)
                 total += moment_v + moment_w
-                of_turn_v *= turn_v
-                of_turn_w *= turn_w
-                for k in range(d):
-                    grad_v[lo + b, k] = of_v * v[lo + b, k] + of_turn_v * difference[b, k]
-                    grad_w[lo + b, k] = of_w * w[lo + b, k] + of_turn_w * difference[b, k]
+                scale_row(unit, 0, v, lo + b, number(of_v, INVERSE_LENGTH, b))
+                scale_row(difference, 0, w, lo + b, number(of_w, INVERSE_LENGTH, b))
+                combine(difference, 0, ((1.0, difference, 0), (-1.0, unit, 0)))
+                terms = (by_v, v, lo + b), (by_turn_v * turn_v, difference, 0)
+                combine(grad_v, lo + b, terms)
+                combine(grad_w, lo + b, ((by_w, w, lo + b), (by_turn_w * turn_w, difference, 0)))
         moment[chunk] = total
 
 

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from hgcn.compiled import in_chunks
 from hgcn.kernels.derivatives import once
+from hgcn.kernels.numba_cpu.centroid_step import centroid_steps
 from hgcn.kernels.numba_cpu.edges import WeightedEdges
 from hgcn.kernels.numba_cpu.local_backward import (
     EDGE_COLUMNS,
@@ -19,6 +20,7 @@ from hgcn.kernels.numba_cpu.local_backward import (
 from hgcn.kernels.numba_cpu.local_forward import local_forward
 from hgcn.kernels.numba_cpu.points import Points, polar_form
 from hgcn.kernels.numba_cpu.tensors import array, curvature_gradient, empty, root_of
+from hgcn.kernels.numba_cpu.translation import walk
 
 if TYPE_CHECKING:
     from hgcn.kernels.csr import Neighbourhoods
@@ -77,13 +79,17 @@ def _aggregate(
     """The result, the step that leads to it, and the sum of cosh(D) where it is needed."""
     root = root_of(c)
     targets, sources = _points(target, source, root, same)
-    edges = _edges(graph, weight, same)
-    out, step = empty(target), target.new_empty(target.shape, dtype=torch.float64)
-    time = step.new_zeros(len(target) * central)
+    edges = _edges(graph, weight)
+    step = target.new_empty(target.shape, dtype=torch.float64)
+    time = torch.zeros(len(target) * central, dtype=torch.float64)
     in_chunks(
-        local_forward, len(edges.bounds) - 1, targets, sources, edges, root, central,
-        step.numpy(), time.numpy(), out.numpy(),
+        local_forward, len(edges.bounds) - 1, targets, sources, edges, central, step.numpy(),
+        time.numpy(),
     )  # fmt: skip
+    if central:
+        in_chunks(centroid_steps, len(target), step.numpy(), time.numpy())
+    out = empty(target)
+    walk(targets.vector, step.numpy(), 1.0, root, out.numpy())
     return out, [step, time]
 
 
@@ -93,43 +99,38 @@ def _gradients(
 ) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:  # fmt: skip
     """Gradients by targets, sources, weights and c; if ``whole``, sources are the targets."""
     target, source, weight, c, step, time = saved
-    root = root_of(c)
-    rows, columns = graph.by_target, graph.by_source
+    root, columns = root_of(c), graph.by_source
     targets, sources = _points(target, source, root, same)
-    grad_target, grad_weight = empty(target), empty(weight)
-    grad_source = grad_target if whole else empty(source)
+    edges, grad_target, grad_weight = _edges(graph, weight), empty(target), empty(weight)
     # Without kappa, gradients of points far apart are small sums of large terms.
-    number = torch.float64 if central else weight.dtype
-    grad_step = target.new_empty(target.shape, dtype=number)
-    by_source = weight.new_empty(len(weight), EDGE_COLUMNS, dtype=number)
-    moment = np.empty(len(rows.bounds) + len(columns.bounds) - 2)
-    row_moment, column_moment = np.split(moment, [len(rows.bounds) - 1])
+    grad_step = empty(step if central else target)
+    by_source = np.empty(EDGE_COLUMNS * len(weight), grad_step.numpy().dtype)
+    moments = [np.empty(len(rows.bounds) - 1) for rows in (edges, columns)]
     in_chunks(
-        local_backward_rows, len(row_moment), targets, sources, _edges(graph, weight, same), root,
-        central, step.numpy(), time.numpy(), array(grad_out), grad_target.numpy(),
-        grad_step.numpy(), grad_weight.numpy(), by_source.numpy(), row_moment,
+        local_backward_rows, len(moments[0]), targets, sources, edges, same, root, central,
+        step.numpy(), time.numpy(), array(grad_out), grad_target.numpy(), grad_step.numpy(),
+        grad_weight.numpy(), by_source, moments[0],
     )  # fmt: skip
+    grad_source = grad_target if whole else empty(source)
     in_chunks(
-        local_backward_columns, len(column_moment), targets.vector, sources, columns, root,
-        same, whole, grad_step.numpy(), by_source.numpy(), grad_source.numpy(), column_moment,
+        local_backward_columns, len(moments[1]), targets.vector, sources.vector, columns, root,
+        whole, grad_step.numpy(), by_source, grad_source.numpy(), moments[1],
     )  # fmt: skip
-    grad_c = curvature_gradient(moment, c)
+    grad_c = curvature_gradient(np.concatenate(moments), c)
     return grad_target, None if whole else grad_source, grad_weight, grad_c
 
 
 def _points(target: Tensor, source: Tensor, root: float, same: bool) -> tuple[Points, Points]:
     """The points of both sides; if they are one set, targets are the first of the sources."""
     vector = array(source)
-    sources = Points(vector, *polar_form(vector, root))
+    sources = Points(vector, polar_form(vector, root))
     if same:
         first = slice(len(target))
-        return Points(vector[first], sources.polar[first], sources.radial[first]), sources
+        return Points(vector[first], sources.polar[first]), sources
     vector = array(target)
-    return Points(vector, *polar_form(vector, root)), sources
+    return Points(vector, polar_form(vector, root)), sources
 
 
-def _edges(graph: Neighbourhoods, weight: Tensor, same: bool) -> WeightedEdges:
+def _edges(graph: Neighbourhoods, weight: Tensor) -> WeightedEdges:
     rows = graph.by_target
-    return WeightedEdges(
-        rows.start, graph.target.numpy(), rows.other, array(weight), same, rows.bounds
-    )
+    return WeightedEdges(rows.start, graph.target.numpy(), rows.other, array(weight), rows.bounds)

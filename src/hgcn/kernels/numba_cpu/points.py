@@ -16,81 +16,74 @@ from typing import NamedTuple
 import numpy as np
 
 from hgcn.compiled import compiled, in_chunks
-from hgcn.kernels.numba_cpu.instructions import dot
+from hgcn.kernels.numba_cpu.instructions import dot, note, number, put
+from hgcn.kernels.numba_cpu.lanes import BLOCK, STRIDE
 from hgcn.kernels.numba_cpu.scalars import expm1, saturate
 from hgcn.kernels.rows import Doubles, Floats
-
-BLOCK = 128
-"""Number of rows or edges in a block: their numbers stay near the processor."""
 
 AHEAD = 16
 """Number of edges between the prefetch of a row of memory and its use."""
 
 COLUMNS = 4
-INVERSE_LENGTH, GROWTH, DECAY, SINH = range(COLUMNS)
-"""Columns of ``polar``, the numbers that an edge needs of both ends: 1/|v|, p, f, sinh(rho)."""
-
-RADIUS, SLOPE, RATIO, SINHC = range(COLUMNS)
-"""Columns of ``radial``, the numbers that only gradients need.
-
-The radius rho, its derivative by sqrt(c)|v|, the ratio of these two, and sinh(rho)/rho.
+INVERSE_LENGTH, GROWTH, DECAY, SINH, RADIUS, SLOPE, RATIO, SINHC = range(2 * COLUMNS)
+"""The numbers of a point: 1/|v|, p, f and sinh(rho), which an edge needs of both ends, and which
+are the columns of the table ``polar``. Only gradients need the others: the radius rho, its
+derivative by sqrt(c)|v|, the ratio of these two, and sinh(rho)/rho.
 """
 
 
 class Points(NamedTuple):
-    """The points of one side of the graph: vectors ``[n, d]`` and their polar form."""
+    """The points of one side of the graph: vectors ``[n, d]`` and the table of their numbers."""
 
     vector: Floats
     polar: Doubles
-    radial: Doubles
 
 
 @compiled(error_model="numpy")
-def fill_polar(v: Floats, root: float, polar: Doubles, radial: Doubles) -> None:
-    """Fill the columns of ``polar`` and ``radial`` for at most BLOCK points v."""
-    rows = len(v)
-    square = np.empty(BLOCK)
-    for i in range(rows):
-        square[i] = dot(v, i, v, i)
-    # Flat, as the compiler must know how far apart the rows are.
-    flat, flat_radial = polar.reshape(-1), radial.reshape(-1)
-    for i in range(rows):
-        length = math.sqrt(square[i])
+def find_polar(v: Floats, root: float, block: Doubles) -> None:
+    """Find all numbers of at most BLOCK points v."""
+    for i in range(len(v)):
+        note(block, RADIUS, i, dot(v, i, v, i))
+    for i in range(len(v)):
+        length = math.sqrt(number(block, RADIUS, i))
         radius = root * length
         rho, slope = saturate(radius)
         p = expm1(0.5 * rho)
         f = 1.0 / (1.0 + p)
         sinh = 0.5 * p * (1.0 + f) * (1.0 + p + f)
-        flat[COLUMNS * i + INVERSE_LENGTH] = 1.0 / length if length > 0.0 else 0.0
-        flat[COLUMNS * i + GROWTH] = p
-        flat[COLUMNS * i + DECAY] = f
-        flat[COLUMNS * i + SINH] = sinh
-        flat_radial[COLUMNS * i + RADIUS] = rho
-        flat_radial[COLUMNS * i + SLOPE] = slope
-        flat_radial[COLUMNS * i + RATIO] = rho / radius if radius > 0.0 else 1.0
-        flat_radial[COLUMNS * i + SINHC] = sinh / rho if rho > 0.0 else 1.0
+        note(block, INVERSE_LENGTH, i, 1.0 / length if length > 0.0 else 0.0)
+        note(block, GROWTH, i, p)
+        note(block, DECAY, i, f)
+        note(block, SINH, i, sinh)
+        note(block, RADIUS, i, rho)
+        note(block, SLOPE, i, slope)
+        note(block, RATIO, i, rho / radius if radius > 0.0 else 1.0)
+        note(block, SINHC, i, sinh / rho if rho > 0.0 else 1.0)
 
 
 @compiled(error_model="numpy", nogil=True)
-def _fill_blocks(
-    first_chunk: int, last_chunk: int, v: Floats, root: float, polar: Doubles, radial: Doubles
-) -> None:
-    """Fill the columns of some blocks of points."""
-    for block in range(first_chunk, last_chunk):
-        lo, hi = block * BLOCK, min((block + 1) * BLOCK, len(v))
-        fill_polar(v[lo:hi], root, polar[lo:hi], radial[lo:hi])
+def _fill_table(first_chunk: int, last_chunk: int, v: Floats, root: float, polar: Doubles) -> None:
+    """Fill the columns of some blocks of points; ``polar`` is a list, row after row."""
+    block = np.empty(2 * COLUMNS * STRIDE)
+    for chunk in range(first_chunk, last_chunk):
+        lo, hi = chunk * BLOCK, min((chunk + 1) * BLOCK, len(v))
+        find_polar(v[lo:hi], root, block)
+        for i in range(hi - lo):
+            for k in range(COLUMNS):
+                put(polar, COLUMNS * (lo + i) + k, number(block, k, i))
 
 
-def polar_form(v: Floats, root: float) -> tuple[Doubles, Doubles]:
-    """``polar`` and ``radial`` of any number of points."""
-    polar, radial = np.empty((len(v), COLUMNS)), np.empty((len(v), COLUMNS))
-    in_chunks(_fill_blocks, (len(v) + BLOCK - 1) // BLOCK, v, root, polar, radial)
-    return polar, radial
+def polar_form(v: Floats, root: float) -> Doubles:
+    """The table ``polar`` of any number of points."""
+    polar = np.empty((len(v), COLUMNS))
+    chunks = (len(v) + BLOCK - 1) // BLOCK
+    in_chunks(_fill_table, chunks, v, root, polar.reshape(-1))
+    return polar
 
 
 @compiled(inside=True, error_model="numpy", forceinline=True)
 def gradient_by_vector(
-    polar: Doubles, radial: Doubles, i: int, root: float, by_rho: float, turn_u: float
+    block: Doubles, i: int, root: float, by_rho: float, turn_u: float
 ) -> tuple[float, float, float]:
     """Carry the gradient of point i from (rho, u) to v.
 
@@ -98,7 +91,7 @@ def gradient_by_vector(
     its component across u counts, for u has length one.
 
     Args:
-        polar, radial: the polar form of the points.
+        block: the numbers of the points.
         i: number of the point.
         root: sqrt(c).
         by_rho: the gradient by rho.
@@ -108,6 +101,6 @@ def gradient_by_vector(
         Two factors, the first of v and the second of ``turn``, with which these add up to the
         gradient by v; and the product of v and this gradient.
     """
-    slope, ratio = radial[i, SLOPE], radial[i, RATIO]
-    by_v = root * (slope * by_rho - ratio * turn_u) * polar[i, INVERSE_LENGTH]
-    return by_v, root * ratio, slope * by_rho * radial[i, RADIUS] / ratio
+    slope, ratio = number(block, SLOPE, i), number(block, RATIO, i)
+    by_v = root * (slope * by_rho - ratio * turn_u) * number(block, INVERSE_LENGTH, i)
+    return by_v, root * ratio, slope * by_rho * number(block, RADIUS, i) / ratio

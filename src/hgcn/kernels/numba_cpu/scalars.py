@@ -15,6 +15,7 @@ import numpy as np
 
 from hgcn.compiled import compiled
 from hgcn.geometry.normal import MAX_RADIUS
+from hgcn.kernels.numba_cpu.instructions import multiply_add
 
 LOG_2 = math.log(2.0)
 
@@ -25,20 +26,26 @@ def expm1(x: float) -> float:
     k = math.floor(x * (1.0 / LOG_2) + 0.5)
     r = x - k * LOG_2
     p = 1.0 / 6227020800.0
-    p = p * r + 1.0 / 479001600.0
-    p = p * r + 1.0 / 39916800.0
-    p = p * r + 1.0 / 3628800.0
-    p = p * r + 1.0 / 362880.0
-    p = p * r + 1.0 / 40320.0
-    p = p * r + 1.0 / 5040.0
-    p = p * r + 1.0 / 720.0
-    p = p * r + 1.0 / 120.0
-    p = p * r + 1.0 / 24.0
-    p = p * r + 1.0 / 6.0
-    p = p * r + 0.5
-    p = p * r * r + r
+    p = multiply_add(p, r, 1.0 / 479001600.0)
+    p = multiply_add(p, r, 1.0 / 39916800.0)
+    p = multiply_add(p, r, 1.0 / 3628800.0)
+    p = multiply_add(p, r, 1.0 / 362880.0)
+    p = multiply_add(p, r, 1.0 / 40320.0)
+    p = multiply_add(p, r, 1.0 / 5040.0)
+    p = multiply_add(p, r, 1.0 / 720.0)
+    p = multiply_add(p, r, 1.0 / 120.0)
+    p = multiply_add(p, r, 1.0 / 24.0)
+    p = multiply_add(p, r, 1.0 / 6.0)
+    p = multiply_add(p, r, 0.5)
+    p = multiply_add(p * r, r, r)
     two = np.int64((np.int64(np.int32(k)) + 1023) << 52).view(np.float64)
-    return two * p + (two - 1.0)
+    return multiply_add(two, p, two - 1.0)
+
+
+@compiled(inside=True, error_model="numpy", forceinline=True)
+def exp(x: float) -> float:
+    """The exponential of a number that is not positive; below -700 that of -700."""
+    return 1.0 + expm1(-700.0 if x < -700.0 else x)
 
 
 @compiled(inside=True, error_model="numpy", forceinline=True)
@@ -50,15 +57,15 @@ def log(x: float) -> float:
     z = (m - 1.0) / (m + 1.0)
     q = z * z
     p = 2.0 / 19.0
-    p = p * q + 2.0 / 17.0
-    p = p * q + 2.0 / 15.0
-    p = p * q + 2.0 / 13.0
-    p = p * q + 2.0 / 11.0
-    p = p * q + 2.0 / 9.0
-    p = p * q + 2.0 / 7.0
-    p = p * q + 2.0 / 5.0
-    p = p * q + 2.0 / 3.0
-    return np.float64(np.int32(k)) * LOG_2 + (z * q * p + 2.0 * z)
+    p = multiply_add(p, q, 2.0 / 17.0)
+    p = multiply_add(p, q, 2.0 / 15.0)
+    p = multiply_add(p, q, 2.0 / 13.0)
+    p = multiply_add(p, q, 2.0 / 11.0)
+    p = multiply_add(p, q, 2.0 / 9.0)
+    p = multiply_add(p, q, 2.0 / 7.0)
+    p = multiply_add(p, q, 2.0 / 5.0)
+    p = multiply_add(p, q, 2.0 / 3.0)
+    return multiply_add(np.float64(np.int32(k)), LOG_2, multiply_add(z * q, p, 2.0 * z))
 
 
 @compiled(inside=True, error_model="numpy", forceinline=True)
@@ -85,9 +92,10 @@ def asinhc(x: float) -> tuple[float, float]:
 @compiled(inside=True, error_model="numpy", forceinline=True)
 def kappa_of(h: float) -> tuple[float, float]:
     """Kappa = D/sinh(D) as a function of H = sinh²(D/2), and its derivative by H."""
-    low, high = math.sqrt(h), math.sqrt(1.0 + h)
-    value = log(low + high) / (low * high)
-    slope = (1.0 - (1.0 + 2.0 * h) * value) / (2.0 * h * (1.0 + h))
+    half_sinh = math.sqrt(h * (1.0 + h))
+    cosh = 1.0 + 2.0 * h
+    value = 0.5 * log(cosh + 2.0 * half_sinh) / half_sinh
+    slope = (1.0 - cosh * value) / (2.0 * h * (1.0 + h))
     near = 1.0 - h * (2.0 / 3.0 - h * (8.0 / 15.0 - h * (16.0 / 35.0)))
     near_slope = -2.0 / 3.0 + h * (16.0 / 15.0 - h * (48.0 / 35.0))
     small = h < 1e-4
@@ -103,18 +111,18 @@ def arc(y: float, x: float) -> float:
     r = (m - 1.0) / (m + 1.0) if far else m
     q = r * r
     p = 1.0 / 25.0
-    p = 1.0 / 23.0 - p * q
-    p = 1.0 / 21.0 - p * q
-    p = 1.0 / 19.0 - p * q
-    p = 1.0 / 17.0 - p * q
-    p = 1.0 / 15.0 - p * q
-    p = 1.0 / 13.0 - p * q
-    p = 1.0 / 11.0 - p * q
-    p = 1.0 / 9.0 - p * q
-    p = 1.0 / 7.0 - p * q
-    p = 1.0 / 5.0 - p * q
-    p = 1.0 / 3.0 - p * q
-    p = 1.0 - p * q
+    p = multiply_add(-p, q, 1.0 / 23.0)
+    p = multiply_add(-p, q, 1.0 / 21.0)
+    p = multiply_add(-p, q, 1.0 / 19.0)
+    p = multiply_add(-p, q, 1.0 / 17.0)
+    p = multiply_add(-p, q, 1.0 / 15.0)
+    p = multiply_add(-p, q, 1.0 / 13.0)
+    p = multiply_add(-p, q, 1.0 / 11.0)
+    p = multiply_add(-p, q, 1.0 / 9.0)
+    p = multiply_add(-p, q, 1.0 / 7.0)
+    p = multiply_add(-p, q, 1.0 / 5.0)
+    p = multiply_add(-p, q, 1.0 / 3.0)
+    p = multiply_add(-p, q, 1.0)
     angle = r * p + (0.25 * math.pi if far else 0.0)
     angle = 0.5 * math.pi - angle if y > wide else angle
     return math.pi - angle if x < 0.0 else angle

@@ -2,14 +2,10 @@
 
 The score of an edge is ``vector_h . leaky_relu(left_i + right_j + bias)``. The backward pass goes
 over rows and then over columns; ``docs/kernels.md``, section 8, derives how the sums split.
-
-Inner loops run over small local arrays: the compiler knows that these do not overlap, and can use
-vector instructions.
 """
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,8 +14,16 @@ from torch import Tensor
 
 from hgcn.compiled import compiled, in_chunks
 from hgcn.kernels.derivatives import once
-from hgcn.kernels.numba_cpu.instructions import dot_narrow, prefetch
+from hgcn.kernels.numba_cpu.instructions import (
+    add_where_positive,
+    at,
+    leaky_product,
+    prefetch,
+    put,
+)
+from hgcn.kernels.numba_cpu.lanes import BLOCK
 from hgcn.kernels.numba_cpu.points import AHEAD
+from hgcn.kernels.numba_cpu.scalars import exp
 from hgcn.kernels.numba_cpu.tensors import array, empty
 from hgcn.kernels.rows import Doubles, Floats, Rows
 
@@ -56,34 +60,36 @@ def attention_forward(
     left, right, shift, bias = scores.left, scores.right, scores.shift, scores.bias
     vector, slope = scores.vector, scores.slope
     start, other, bounds = rows.start, rows.other, rows.bounds
-    heads, hidden = vector.shape
+    (heads, hidden), flat, final = vector.shape, share.reshape(-1), len(other) - 1
     for chunk in range(first_chunk, last_chunk):
-        mine, unit = np.empty(hidden, left.dtype), np.empty((1, hidden), left.dtype)
-        steep, lowest = left.dtype.type(slope), left.dtype.type(-np.inf)
-        end = start[bounds[chunk + 1]] - 1
-        for i in range(bounds[chunk], bounds[chunk + 1]):
-            for h in range(heads):
-                base = h * hidden
-                for k in range(hidden):
-                    mine[k] = left[i, base + k] + bias[base + k]
-                top = lowest
-                for e in range(start[i], start[i + 1]):
-                    prefetch(right, other[min(e + AHEAD, end)])
-                    j = other[e]
+        mine, lowest = np.empty((1, hidden), left.dtype), left.dtype.type(-np.inf)
+        for first in range(bounds[chunk], bounds[chunk + 1], BLOCK):
+            last = min(first + BLOCK, bounds[chunk + 1])
+            for i in range(first, last):
+                for h in range(heads):
+                    base, top = h * hidden, lowest
                     for k in range(hidden):
-                        value = mine[k] + right[j, shift + base + k]
-                        unit[0, k] = max(value, steep * value)
-                    score = dot_narrow(unit, 0, vector, h)
-                    share[e, h] = score
-                    top = max(top, score)
-                total = 0.0
-                for e in range(start[i], start[i + 1]):
-                    value = prior[e] * math.exp(share[e, h] - top)
-                    share[e, h] = value
-                    total += value
-                if total > 0.0:
+                        mine[0, k] = left[i, base + k] + bias[base + k]
                     for e in range(start[i], start[i + 1]):
-                        share[e, h] /= total
+                        prefetch(right, at(other, min(e + AHEAD, final)))
+                        j = at(other, e)
+                        score = leaky_product(mine, 0, right, j, shift + base, vector, h, slope)
+                        put(flat, e * heads + h, score)
+                        top = max(top, score)
+                    for e in range(start[i], start[i + 1]):
+                        put(flat, e * heads + h, at(flat, e * heads + h) - top)
+            for place in range(start[first] * heads, start[last] * heads):
+                put(flat, place, exp(np.float64(at(flat, place))))
+            for i in range(first, last):
+                for h in range(heads):
+                    total = 0.0
+                    for e in range(start[i], start[i + 1]):
+                        value = at(prior, e) * at(flat, e * heads + h)
+                        put(flat, e * heads + h, value)
+                        total += value
+                    factor = 1.0 / total if total > 0.0 else 1.0
+                    for e in range(start[i], start[i + 1]):
+                        put(flat, e * heads + h, factor * at(flat, e * heads + h))
 
 
 @compiled(error_model="numpy", nogil=True)
@@ -111,33 +117,38 @@ def attention_backward_rows(
     vector, slope = scores.vector, scores.slope
     start, other, bounds = rows.start, rows.other, rows.bounds
     heads, hidden = vector.shape
+    shares, by_share, by_score = share.reshape(-1), grad_share.reshape(-1), grad_score.reshape(-1)
+    final = len(other) - 1
     for chunk in range(first_chunk, last_chunk):
-        mine, active = np.empty(hidden, left.dtype), np.empty(hidden, left.dtype)
-        zero, rest = left.dtype.type(0), left.dtype.type(1.0 - slope)
+        mine, active = np.empty((1, hidden), left.dtype), np.empty((1, hidden), left.dtype)
+        factors, zero = np.empty(BLOCK, left.dtype), left.dtype.type(0)
+        rest = left.dtype.type(1.0 - slope)
         grad_bias[chunk] = 0.0
         grad_vector[chunk] = 0.0
-        end = start[bounds[chunk + 1]] - 1
         for i in range(bounds[chunk], bounds[chunk + 1]):
             for h in range(heads):
-                base = h * hidden
-                mean = zero
+                base, mean = h * hidden, zero
                 for e in range(start[i], start[i + 1]):
-                    mean += share[e, h] * grad_share[e, h]
+                    mean += at(shares, e * heads + h) * at(by_share, e * heads + h)
                 for k in range(hidden):
-                    mine[k], active[k] = left[i, base + k] + bias[base + k], zero
-                for e in range(start[i], start[i + 1]):
-                    prefetch(right, other[min(e + AHEAD, end)])
-                    j = other[e]
-                    grad = share[e, h] * (grad_share[e, h] - mean)
-                    grad_score[e, h] = grad
-                    for k in range(hidden):
-                        active[k] += grad if mine[k] + right[j, shift + base + k] > 0 else zero
+                    mine[0, k], active[0, k] = left[i, base + k] + bias[base + k], zero
+                for lo in range(start[i], start[i + 1], BLOCK):
+                    hi = min(lo + BLOCK, start[i + 1])
+                    for e in range(lo, hi):
+                        prefetch(right, at(other, min(e + AHEAD, final)))
+                        place = e * heads + h
+                        grad = at(shares, place) * (at(by_share, place) - mean)
+                        put(by_score, place, grad)
+                        put(factors, e - lo, grad)
+                    add_where_positive(
+                        active, 0, right, other, lo, hi - lo, factors, 0, 0, shift + base, mine, 0
+                    )
                 # The gradients of a row add up to zero, and so do their terms with the slope.
                 for k in range(hidden):
-                    value = rest * active[k]
+                    value = rest * active[0, k]
                     grad_left[i, base + k] = value * vector[h, k]
                     grad_bias[chunk, base + k] += value * vector[h, k]
-                    grad_vector[chunk, h, k] += value * mine[k]
+                    grad_vector[chunk, h, k] += value * mine[0, k]
 
 
 @compiled(error_model="numpy", nogil=True)
@@ -154,30 +165,32 @@ def attention_backward_columns(
     left, right, shift, bias = scores.left, scores.right, scores.shift, scores.bias
     vector, slope = scores.vector, scores.slope
     start, other, edge, bounds = columns.start, columns.other, columns.edge, columns.bounds
-    heads, hidden = vector.shape
+    (heads, hidden), by_score, final = vector.shape, grad_score.reshape(-1), len(other) - 1
     for chunk in range(first_chunk, last_chunk):
-        mine, active = np.empty(hidden, left.dtype), np.empty(hidden, left.dtype)
-        zero, low = left.dtype.type(0), left.dtype.type(slope)
-        rest = left.dtype.type(1.0 - slope)
+        mine, active = np.empty((1, hidden), left.dtype), np.empty((1, hidden), left.dtype)
+        factors, zero = np.empty(BLOCK, left.dtype), left.dtype.type(0)
+        low, rest = left.dtype.type(slope), left.dtype.type(1.0 - slope)
         grad_vector[chunk] = 0.0
-        end = start[bounds[chunk + 1]] - 1
         for j in range(bounds[chunk], bounds[chunk + 1]):
             for h in range(heads):
-                base = h * hidden
-                total = zero
+                base, total = h * hidden, zero
                 for k in range(hidden):
-                    mine[k], active[k] = right[j, shift + base + k] + bias[base + k], zero
-                for position in range(start[j], start[j + 1]):
-                    soon = min(position + AHEAD, end)
-                    prefetch(left, other[soon])
-                    prefetch(grad_score, edge[soon])
-                    i = other[position]
-                    grad = grad_score[edge[position], h]
-                    total += grad
-                    for k in range(hidden):
-                        active[k] += grad if left[i, base + k] + mine[k] > 0 else zero
+                    mine[0, k] = right[j, shift + base + k] + bias[base + k]
+                    active[0, k] = zero
+                for lo in range(start[j], start[j + 1], BLOCK):
+                    hi = min(lo + BLOCK, start[j + 1])
+                    for position in range(lo, hi):
+                        soon = min(position + AHEAD, final)
+                        prefetch(left, at(other, soon))
+                        prefetch(grad_score, at(edge, soon))
+                        grad = at(by_score, at(edge, position) * heads + h)
+                        put(factors, position - lo, grad)
+                        total += grad
+                    add_where_positive(
+                        active, 0, left, other, lo, hi - lo, factors, 0, 0, base, mine, 0
+                    )
                 for k in range(hidden):
-                    value = rest * active[k] + low * total
+                    value = rest * active[0, k] + low * total
                     grad_right[j, shift + base + k] = value * vector[h, k]
                     grad_vector[chunk, h, k] += value * right[j, shift + base + k]
 
