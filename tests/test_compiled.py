@@ -21,9 +21,9 @@ SCRIPT = """if True:
     import sys
     import numpy as np
     from hgcn.kernels.numba_cpu import points
-    polar, radial = np.empty((1, 4)), np.empty((1, 4))
-    points.fill_polar(np.full((1, 4), 30.0), 1.0, polar, radial)
-    print(radial[0, points.RADIUS], sum(points.fill_polar.stats.cache_hits.values()))
+    block = np.empty(8 * points.STRIDE)
+    points.find_polar(np.full((1, 4), 30.0), 1.0, block)
+    print(block[points.RADIUS * points.STRIDE], sum(points.find_polar.stats.cache_hits.values()))
 """
 
 

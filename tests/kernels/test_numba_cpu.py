@@ -104,8 +104,7 @@ def test_the_process_that_compiles_says_so_and_gives_the_same(tmp_path: Path) ->
         from hgcn.kernels.numba_cpu import points
         v = torch.randn(700, 16, generator=torch.Generator().manual_seed(0))
         kernels.translate(v, v[0], torch.tensor(1.0))
-        for numbers in points.polar_form(v.numpy(), 0.8):
-            print(numbers.tobytes().hex())
+        print(points.polar_form(v.numpy(), 0.8).tobytes().hex())
     """
     environment = os.environ | {"NUMBA_CACHE_DIR": str(tmp_path)}
     first, second = (

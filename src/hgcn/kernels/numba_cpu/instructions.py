@@ -156,7 +156,7 @@ def _square_and_product(
         sums = code.sums(code.array(0).size(1), terms, 2)
         return tools.pack_array(builder, sums)
 
-    result = types.UniTuple(types.float64, 2)
+    result = types.UniTuple(types.float64, 2)  # type: ignore[no-untyped-call]
     return _written(result(y, j, scale, unit, i, p, k), write)
 
 
