@@ -28,28 +28,45 @@ class Neighbourhoods:
     """The edges of a graph in the order of their targets.
 
     Attributes:
-        source, target: the nodes j and i of each edge, sorted by i; in 32 bits if these are enough.
+        source: the node j of each edge; in 32 bits if these are enough.
+        ends: the node i of each edge, sorted; not needed if ``start`` is given.
         order: the number of each edge in the list given; added self-loops are numbered after it.
         num_sources, num_targets: numbers of nodes.
         num_given: number of edges of the list given.
         counts: 1 for an edge that is there and 0 for one that only fills a place; None if all are
             there. Within ``torch.compile``, and on a GPU, which the processor does not wait for,
             the number of edges must not depend on which there are.
+        start: the number of the first edge of each target, and at last the number of edges.
     """
 
     source: Tensor
-    target: Tensor
+    ends: Tensor | None
     order: Tensor
     num_sources: int
     num_targets: int
     num_given: int
     counts: Tensor | None = None
+    start: Ints | None = None
     _kept: dict[Any, Any] = field(default_factory=dict, repr=False)
+
+    @property
+    def target(self) -> Tensor:
+        """The node i of each edge, sorted; made of ``start`` when it is first asked for."""
+        if self.ends is not None:
+            return self.ends
+
+        def make() -> Tensor:
+            nodes = torch.arange(self.num_targets, dtype=self.source.dtype)
+            return nodes.repeat_interleave(self.degree)
+
+        return self.keep("target", make)
 
     @cached_property
     def degree(self) -> Tensor:
         """Number of edges that end at each target."""
         with torch.inference_mode(False):
+            if self.start is not None:
+                return torch.from_numpy(np.diff(self.start))
             if self.target.device.type != "cpu":
                 return _degree_on_device(self.target, self.counts, self.num_targets)
             return torch.bincount(self.target, minlength=self.num_targets)
@@ -62,8 +79,11 @@ class Neighbourhoods:
             return ones / total.clamp_min(1)[self.target]
 
         def make() -> Tensor:
-            share = wide(self.degree).reciprocal()[self.target]
-            return (share if self.counts is None else share * self.counts).to(dtype)
+            share = wide(self.degree).reciprocal().to(dtype)
+            if self.counts is None and self.ends is None:
+                return share.repeat_interleave(self.degree)
+            share = share[self.target]
+            return share if self.counts is None else share * self.counts.to(dtype)
 
         return self.keep(("shares", dtype), make)
 
@@ -116,19 +136,24 @@ class Neighbourhoods:
     @cached_property
     def by_target(self) -> Rows:
         """Rows of targets, for the forward pass. ``edge`` counts in the order of the list given."""
-        start = np.zeros(self.num_targets + 1, np.int64)
-        np.cumsum(self.degree.numpy(), out=start[1:])
+        start = self.start
+        if start is None:
+            start = np.zeros(self.num_targets + 1, np.int64)
+            np.cumsum(self.degree.numpy(), out=start[1:])
         return divided_rows(start, self.source.numpy(), self.order.numpy())
 
     @cached_property
-    def in_order(self) -> Ints:
-        """The numbers of the edges, 0 to E - 1."""
-        return np.arange(len(self.source), dtype=self.order.numpy().dtype)
-
-    @cached_property
     def by_source(self) -> Rows:
-        """Rows of sources, for the backward pass. ``edge`` counts in the order of the targets."""
-        return sorted_rows(self.source.numpy(), self.target.numpy(), self.num_sources)
+        """Rows of sources, for the backward pass. ``edge`` counts in the order of the targets.
+
+        Where all edges are there in both directions, only ``edge`` takes memory of its own.
+        """
+        rows = sorted_rows(self.source.numpy(), self.target.numpy(), self.num_sources)
+        mine = self.by_target
+        self._kept.pop("target", None)  # few ask for it again
+        if np.array_equal(rows.start, mine.start) and np.array_equal(rows.other, mine.other):
+            return mine._replace(edge=rows.edge)
+        return rows
 
 
 def neighbourhoods(
@@ -157,10 +182,13 @@ def sparse_rows(x: Tensor) -> tuple[Neighbourhoods, Tensor]:
     def make(x: Tensor) -> tuple[Neighbourhoods, Tensor]:
         entries = x.detach().to_sparse(2).coalesce()
         row, column = entries.indices()
-        order = torch.arange(len(row), device=row.device)
+        most = max(*x.shape, len(row))
+        kind = torch.int32 if row.device.type == "cpu" and most < 2**31 else torch.int64
+        order = torch.arange(len(row), device=row.device, dtype=kind)
         graph = Neighbourhoods(
-            column.contiguous(), row.contiguous(), order, x.shape[1], x.shape[0], len(row)
-        )
+            column.to(kind).contiguous(), row.to(kind).contiguous(), order, x.shape[1], x.shape[0],
+            len(row),
+        )  # fmt: skip
         return graph, entries.values()
 
     found: tuple[Neighbourhoods, Tensor] = kept_with(x, (), make)
@@ -232,11 +260,10 @@ def _build(
         missing[source.masked_select(source == target)] = False
         loops = missing.nonzero()[:, 0].to(source.dtype)
         source, target = torch.cat((source, loops)), torch.cat((target, loops))
-    sorted_ends = sort_edges(target.numpy(), source.numpy(), num_targets)
-    _, source, order = map(torch.from_numpy, sorted_ends)
-    return Neighbourhoods(
-        source, target[order], order, num_sources, num_targets, edge_index.shape[1]
-    )
+    start, *sorted_ends = sort_edges(target.numpy(), source.numpy(), num_targets)
+    source, order = map(torch.from_numpy, sorted_ends)
+    sizes = num_sources, num_targets, edge_index.shape[1]
+    return Neighbourhoods(source, None, order, *sizes, start=start)
 
 
 def _build_on_device(
@@ -249,7 +276,7 @@ def _build_on_device(
     plain = _unsorted(edge_index.detach(), num_sources, num_targets, add_self_loops)
     target, order = plain.target.sort(stable=True)
     counts = plain.counts[order] if add_self_loops and plain.counts is not None else None
-    return replace(plain, source=plain.source[order], target=target, order=order, counts=counts)
+    return replace(plain, source=plain.source[order], ends=target, order=order, counts=counts)
 
 
 def _degree_on_device(target: Tensor, counts: Tensor | None, num_targets: int) -> Tensor:

@@ -130,7 +130,7 @@ def attention(
     right: Tensor | None,
     bias: Tensor,
     vector: Tensor,
-    prior: Tensor,
+    prior: Tensor | None,
     graph: Neighbourhoods,
     *,
     negative_slope: float,
@@ -143,13 +143,15 @@ def attention(
             of nodes, and ``left`` has both side by side, ``[num_nodes, 2 * heads * hidden]``.
         bias: shape ``[heads * hidden]``.
         vector: shape ``[heads, hidden]``.
-        prior: a non-negative factor for each edge, before normalisation.
+        prior: a non-negative factor for each edge, before normalisation; None for 1.
         graph: the edges.
         negative_slope: slope of the leaky ReLU for negative numbers.
 
     Returns:
         Shares that add up to one over each neighbourhood, shape ``[E, heads]``.
     """
+    if prior is None and graph.counts is not None:
+        prior = graph.ones(left.dtype)
     result: Tensor = call(
         "attention", left, left, right, bias, vector, prior, graph, negative_slope=negative_slope
     )

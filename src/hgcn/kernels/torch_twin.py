@@ -77,7 +77,7 @@ def attention(
     right: Tensor | None,
     bias: Tensor,
     vector: Tensor,
-    prior: Tensor,
+    prior: Tensor | None,
     graph: Neighbourhoods,
     *,
     negative_slope: float,
@@ -91,7 +91,9 @@ def attention(
     index = graph.target.long().unsqueeze(-1).expand_as(score)
     low = score.new_full((graph.num_targets, score.shape[-1]), -math.inf)
     top = low.scatter_reduce(0, index, score.detach(), "amax", include_self=True)
-    share = prior.unsqueeze(-1) * (score - top[graph.target]).exp()
+    share = (score - top[graph.target]).exp()
+    if prior is not None:
+        share = prior.unsqueeze(-1) * share
     total = torch.zeros_like(low).index_add(0, graph.target, share)
     return share / torch.where(total > 0, total, 1.0)[graph.target]
 

@@ -67,8 +67,6 @@ class NeighbourAttention(nn.Module):
 
         ``prior`` is a factor for each edge before normalisation: an edge weight.
         """
-        if prior is None:
-            prior = graph.ones(target.dtype)
         weights = self.left.weight, self.right.weight
         if target is source:  # both products at once
             left, right = functional.linear(source, torch.cat(weights)), None

@@ -274,9 +274,10 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
         """A column of weights for each head; they add up to one over each neighbourhood."""
         if self.attention is None and edge_weight is None:
             return graph.shares(source.dtype).unsqueeze(-1)
-        given = graph.weights(edge_weight, source.dtype)
         if self.attention is not None:
-            return self.attention(target, source, graph, prior=given)
+            prior = None if edge_weight is None else graph.weights(edge_weight, source.dtype)
+            return self.attention(target, source, graph, prior=prior)
+        given = graph.weights(edge_weight, source.dtype)
         total = given.new_zeros(graph.num_targets).index_add(0, graph.target, given)
         return (given / torch.where(total > 0, total, 1.0)[graph.target]).unsqueeze(-1)
 

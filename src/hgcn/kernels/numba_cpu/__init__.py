@@ -87,7 +87,7 @@ def attention(
     right: Tensor | None,
     bias: Tensor,
     vector: Tensor,
-    prior: Tensor,
+    prior: Tensor | None,
     graph: Neighbourhoods,
     *,
     negative_slope: float,

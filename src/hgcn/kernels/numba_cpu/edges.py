@@ -33,7 +33,6 @@ class WeightedEdges(NamedTuple):
     """
 
     start: Ints
-    target: Ints
     source: Ints
     weight: Floats
     bounds: Ints
@@ -49,14 +48,15 @@ the product of P_i and ``u_j - u_i``.
 
 @compiled(inside=True, error_model="numpy")
 def load_edges(
-    targets: Points, sources: Points, edges: WeightedEdges, lo: int, hi: int, unit: Doubles,
-    block: Doubles, by_step: Doubles | None, first: int,
+    targets: Points, sources: Points, edges: WeightedEdges, row: int, lo: int, hi: int,
+    unit: Doubles, block: Doubles, by_step: Doubles | None, first: int,
 ) -> None:  # fmt: skip
     """Find the numbers of the edges lo to hi.
 
     Args:
         targets, sources: the points of both sides.
         edges: the edges.
+        row: that of the edge lo.
         lo, hi: at most BLOCK of them.
         unit: a row to compute with.
         block: the numbers to find.
@@ -65,7 +65,7 @@ def load_edges(
     """
     x, y, start, source = targets.vector, sources.vector, edges.start, edges.source
     polar_i, polar_j, final = targets.polar.reshape(-1), sources.polar.reshape(-1), len(source) - 1
-    i, e = edges.target[lo], lo
+    i, e = row, lo
     while e < hi:
         end, mine = min(hi, start[i + 1]), COLUMNS * i
         scale_row(unit, 0, x, i, at(polar_i, mine + INVERSE_LENGTH))

@@ -133,4 +133,4 @@ def _points(target: Tensor, source: Tensor, root: float, same: bool) -> tuple[Po
 
 def _edges(graph: Neighbourhoods, weight: Tensor) -> WeightedEdges:
     rows = graph.by_target
-    return WeightedEdges(rows.start, graph.target.numpy(), rows.other, array(weight), rows.bounds)
+    return WeightedEdges(rows.start, rows.other, array(weight), rows.bounds)

@@ -107,7 +107,7 @@ def local_backward_rows(
     sources are the ``same`` nodes, a node's edge to itself has no effect.
     """
     x, polar, y = targets.vector, targets.polar, sources.vector
-    start, target, source, bounds = edges.start, edges.target, edges.source, edges.bounds
+    start, source, bounds = edges.start, edges.source, edges.bounds
     weight, d = edges.weight, x.shape[1]
     for chunk in range(first_chunk, last_chunk):
         block, unit = np.empty((NUMBERS + MORE) * STRIDE), np.empty((1, d))
@@ -135,10 +135,13 @@ def local_backward_rows(
                     row_by_time[row] = centroid_step_backward(step, i, time[i], by_step, row)
                 row_step_u[row] = dot(by_step, row, x, i) * polar[i, INVERSE_LENGTH]
                 scale_row(grad_step, i, by_step, row, 1.0)
+            begin = first
             for lo in range(start[first], start[last], BLOCK):
                 hi = min(lo + BLOCK, start[last])
-                load_edges(targets, sources, edges, lo, hi, unit, block, by_step, first)
-                i, e = target[lo], lo
+                while start[begin + 1] <= lo:
+                    begin += 1
+                load_edges(targets, sources, edges, begin, lo, hi, unit, block, by_step, first)
+                i, e = begin, lo
                 while e < hi:
                     end = min(hi, start[i + 1])
                     spread(block, STEP_U, e - lo, end - lo, row_step_u[i - first])
@@ -196,7 +199,7 @@ def local_backward_rows(
                     note(block, TURN_OF_DIFFERENCE, b, turn_of_difference)
                     note(block, SOURCE_OF_STEP, b, w_kappa)
                     note(block, SOURCE_OF_X, b, of_u_i * number(block, INVERSE_I, b))
-                i, e = target[lo], lo
+                i, e = begin, lo
                 while e < hi:
                     end, row = min(hi, start[i + 1]), i - first
                     for b in range(e - lo, end - lo):

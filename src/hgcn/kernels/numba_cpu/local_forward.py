@@ -50,7 +50,7 @@ def local_forward(
     If ``central``, without ``kappa``, and ``time`` gets the sum of ``cosh(D)``.
     """
     x, polar, y = targets.vector, targets.polar, sources.vector
-    start, target, source = edges.start, edges.target, edges.source
+    start, source = edges.start, edges.source
     weight, bounds = edges.weight, edges.bounds
     for chunk in range(first_chunk, last_chunk):
         block, unit = np.empty((NUMBERS + 3) * STRIDE), np.empty((1, x.shape[1]))
@@ -58,9 +58,12 @@ def local_forward(
         for first in range(bounds[chunk], bounds[chunk + 1], BLOCK):
             last = min(first + BLOCK, bounds[chunk + 1])
             total[:] = 0.0
+            begin = first
             for lo in range(start[first], start[last], BLOCK):
                 hi = min(lo + BLOCK, start[last])
-                load_edges(targets, sources, edges, lo, hi, unit, block, None, 0)
+                while start[begin + 1] <= lo:
+                    begin += 1
+                load_edges(targets, sources, edges, begin, lo, hi, unit, block, None, 0)
                 for b in range(hi - lo):
                     p_i, f_i, sinh_i = (
                         number(block, P_I, b), number(block, F_I, b), number(block, SINH_I, b)
@@ -79,7 +82,7 @@ def local_forward(
                     sinh_gap = 2.0 * sinh_half_gap * cosh_half_gap
                     note(block, OF_U, b, factor * (sinh_gap - sinh_j_s * half_i * half_i))
                     note(block, OF_DIFFERENCE, b, factor * sinh_j)
-                i, e = target[lo], lo
+                i, e = begin, lo
                 while e < hi:
                     end, along, cosh = min(hi, start[i + 1]), 0.0, 0.0
                     for b in range(e - lo, end - lo):

@@ -56,7 +56,10 @@ class ScoreInputs(NamedTuple):
 def attention_forward(
     first_chunk: int, last_chunk: int, scores: ScoreInputs, prior: Floats, rows: Rows, share: Floats
 ) -> None:
-    """share[e, h] = softmax of the scores over the row of e, each times the prior of its edge."""
+    """share[e, h] = softmax of the scores over the row of e, each times the prior of its edge.
+
+    An empty list of priors stands for ones.
+    """
     left, right, shift, bias = scores.left, scores.right, scores.shift, scores.bias
     vector, slope = scores.vector, scores.slope
     start, other, bounds = rows.start, rows.other, rows.bounds
@@ -84,7 +87,9 @@ def attention_forward(
                 for h in range(heads):
                     total = 0.0
                     for e in range(start[i], start[i + 1]):
-                        value = at(prior, e) * at(flat, e * heads + h)
+                        value = at(flat, e * heads + h)
+                        if len(prior) > 0:
+                            value *= at(prior, e)
                         put(flat, e * heads + h, value)
                         total += value
                     factor = 1.0 / total if total > 0.0 else 1.0
@@ -205,7 +210,7 @@ class Attention(torch.autograd.Function):
         right: Tensor | None,
         bias: Tensor,
         vector: Tensor,
-        prior: Tensor,
+        prior: Tensor | None,
         graph: Neighbourhoods,
         slope: float,
     ) -> Tensor:
@@ -213,9 +218,8 @@ class Attention(torch.autograd.Function):
         share = left.new_empty(len(graph.source), len(vector))
         scores = _scores(left, right, bias, vector, slope)
         rows = graph.by_target
-        in_chunks(
-            attention_forward, len(rows.bounds) - 1, scores, array(prior), rows, share.numpy()
-        )
+        priors = array(left.new_empty(0) if prior is None else prior)
+        in_chunks(attention_forward, len(rows.bounds) - 1, scores, priors, rows, share.numpy())
         ctx.save_for_backward(left, right, bias, vector, prior, share)
         ctx.graph, ctx.slope = graph, slope
         return share

@@ -10,7 +10,8 @@ from torch import Tensor
 
 from hgcn.compiled import compiled, in_chunks
 from hgcn.kernels.derivatives import once
-from hgcn.kernels.numba_cpu.instructions import dot_narrow, prefetch
+from hgcn.kernels.numba_cpu.instructions import add_rows, at, dot_narrow, prefetch, put
+from hgcn.kernels.numba_cpu.lanes import BLOCK
 from hgcn.kernels.numba_cpu.points import AHEAD
 from hgcn.kernels.numba_cpu.tensors import array, empty
 from hgcn.kernels.rows import Floats, Rows
@@ -24,24 +25,30 @@ FEW = 8
 
 @compiled(error_model="numpy", nogil=True)
 def sum_over_rows(
-    first_chunk: int, last_chunk: int, x: Floats, weight: Floats, rows: Rows, out: Floats
-) -> None:
-    """out_i = sum of weight[edge] x_other over row i."""
+    first_chunk: int, last_chunk: int, x: Floats, weight: Floats, rows: Rows, in_order: bool,
+    out: Floats,
+) -> None:  # fmt: skip
+    """out_i = sum of weights times x_other over row i.
+
+    The weights are in the order of the rows if ``in_order``, else in that of ``rows.edge``.
+    """
     start, other, edge, bounds = rows.start, rows.other, rows.edge, rows.bounds
-    d = x.shape[1]
+    final = len(other) - 1
     for chunk in range(first_chunk, last_chunk):
-        total = np.empty(d, x.dtype)
-        end = start[bounds[chunk + 1]] - 1
+        factors = np.empty(BLOCK, x.dtype)
+        out[bounds[chunk] : bounds[chunk + 1]] = 0
         for i in range(bounds[chunk], bounds[chunk + 1]):
-            total[:] = 0
-            for position in range(start[i], start[i + 1]):
-                prefetch(x, other[min(position + AHEAD, end)])
-                w = weight[edge[position]]
-                j = other[position]
-                for k in range(d):
-                    total[k] += w * x[j, k]
-            for k in range(d):
-                out[i, k] = total[k]
+            for lo in range(start[i], start[i + 1], BLOCK):
+                hi = min(lo + BLOCK, start[i + 1])
+                for position in range(lo, hi):
+                    soon = min(position + AHEAD, final)
+                    prefetch(x, at(other, soon))
+                    if in_order:
+                        put(factors, position - lo, at(weight, position))
+                    else:
+                        prefetch(weight, at(edge, soon))
+                        put(factors, position - lo, at(weight, at(edge, position)))
+                add_rows(out, i, x, other, lo, hi - lo, factors, 0, 0)
 
 
 @compiled(error_model="numpy", nogil=True)
@@ -77,8 +84,8 @@ def edge_products(
         end = start[bounds[chunk + 1]] - 1
         for i in range(bounds[chunk], bounds[chunk + 1]):
             for e in range(start[i], start[i + 1]):
-                prefetch(y, other[min(e + AHEAD, end)])
-                out[e] = dot_narrow(x, i, y, other[e])
+                prefetch(y, at(other, min(e + AHEAD, end)))
+                put(out, e, dot_narrow(x, i, y, at(other, e)))
 
 
 class WeightedSum(torch.autograd.Function):
@@ -88,8 +95,8 @@ class WeightedSum(torch.autograd.Function):
     def forward(ctx: Any, x: Tensor, weight: Tensor, graph: Neighbourhoods) -> Tensor:
         """Keep the inputs."""
         out = x.new_empty(graph.num_targets, x.shape[1])
-        rows = graph.by_target._replace(edge=graph.in_order)
-        in_chunks(sum_over_rows, len(rows.bounds) - 1, array(x), array(weight), rows, out.numpy())
+        rows, given = graph.by_target, (array(x), array(weight))
+        in_chunks(sum_over_rows, len(rows.bounds) - 1, *given, rows, True, out.numpy())
         ctx.save_for_backward(x, weight)
         ctx.graph = graph
         return out
@@ -111,8 +118,9 @@ class WeightedSum(torch.autograd.Function):
             grad_x = empty(x)
             columns = ctx.graph.by_source
             in_chunks(
-                sum_over_rows, len(columns.bounds) - 1, grad, array(weight), columns, grad_x.numpy()
-            )
+                sum_over_rows, len(columns.bounds) - 1, grad, array(weight), columns, False,
+                grad_x.numpy(),
+            )  # fmt: skip
         grad_weight = None
         if ctx.needs_input_grad[1]:
             grad_weight = empty(weight)

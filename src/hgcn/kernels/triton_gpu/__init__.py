@@ -147,12 +147,13 @@ def attention(
     right: Tensor | None,
     bias: Tensor,
     vector: Tensor,
-    prior: Tensor,
+    prior: Tensor | None,
     graph: Neighbourhoods,
     *,
     negative_slope: float,
 ) -> Any:
     """Attention shares of edges."""
+    prior = graph.ones(left.dtype) if prior is None else prior
     rest = [x for x in (right, bias, vector, prior) if x is not None]
     if not _can(left, *rest, width=vector.shape[1]):
         return NotImplemented
