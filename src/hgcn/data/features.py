@@ -128,10 +128,12 @@ class Normalisation:
     statistics: Callable[[Tensor], tuple[Tensor, ...]] | None = None
     owners: Callable[..., list[int]] | None = None
 
-    def fit(self, x: Tensor) -> tuple[Tensor, ...]:
-        """Find the statistics of the training rows, to be handed to :meth:`apply`."""
+    def fit(self, x: Tensor, rows: Tensor | None = None) -> tuple[Tensor, ...]:
+        """Find the statistics of the training rows, all by default, for :meth:`apply`."""
         if self.statistics is None:
             return ()
+        if rows is not None:
+            x = select_rows(x, rows)
         if not len(x):
             raise GraphError("Expected at least one row of features to fit on, got none.")
         return self.statistics(x)

@@ -11,7 +11,7 @@ from torch import Tensor
 from hgcn.data.encoding import Encoding
 from hgcn.data.features import DEGREE_NAMES, degree_features
 from hgcn.data.graph import Graph
-from hgcn.data.sparse import append_columns, last_entries, select_columns, select_rows
+from hgcn.data.sparse import append_columns, last_entries, select_columns
 from hgcn.errors import GraphError
 from hgcn.kernels.csr import with_values
 from hgcn.names import NORMALISATIONS
@@ -48,7 +48,7 @@ class FeatureMap:
             x, names = encoding(graph.table), encoding.names
         if x is None:
             return cls(normalise, degrees, 0, names)
-        mean, scale = [*NORMALISATIONS.find(normalise).fit(select_rows(x, nodes)), None, None][:2]
+        mean, scale = [*NORMALISATIONS.find(normalise).fit(x, nodes), None, None][:2]
         return cls(normalise, degrees, x.shape[1], names, mean, scale, encoding)
 
     @property
