@@ -1,6 +1,7 @@
 import logging
 import os
 import signal
+import warnings
 
 import pytest
 import torch
@@ -14,6 +15,11 @@ settings.register_profile("hgcn", deadline=None)
 settings.register_profile("hgcn-ci", settings.get_profile("hgcn"), derandomize=True)
 settings.load_profile("hgcn-ci" if os.environ.get("CI") else "hgcn")
 
+
+# torch says once in a process, whichever test makes the first one, that CSR matrices are young.
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    torch.eye(1).to_sparse_csr()
 
 # Triton decides at its import, by whichever test that is, whether it interprets its kernels.
 os.environ["TRITON_INTERPRET"] = "1"

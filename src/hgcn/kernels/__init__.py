@@ -5,8 +5,10 @@ from hgcn.kernels.derivatives import first_only
 from hgcn.kernels.kept import kept_with
 from hgcn.kernels.operations import (
     PAIR_COUNTS,
+    Scores,
     attention,
     centroid,
+    convolution,
     ends,
     local_sum,
     pair_counts,
@@ -21,8 +23,10 @@ __all__ = [
     "FARTHEST",
     "PAIR_COUNTS",
     "Neighbourhoods",
+    "Scores",
     "attention",
     "centroid",
+    "convolution",
     "dropout_sparse",
     "ends",
     "first_only",

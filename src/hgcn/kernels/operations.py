@@ -7,9 +7,12 @@ Each is differentiable in its floating-point arguments, once. The work is done b
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
+import torch
 from torch import Tensor
 
-from hgcn.kernels.backends import call
+from hgcn.kernels.backends import backends_of, call
 from hgcn.kernels.csr import Neighbourhoods, sparse_rows
 
 
@@ -155,6 +158,51 @@ def attention(
     result: Tensor = call(
         "attention", left, left, right, bias, vector, prior, graph, negative_slope=negative_slope
     )
+    return result
+
+
+class Scores(NamedTuple):
+    """What :func:`attention` computes scores from, where both ends are rows of one matrix h.
+
+    Attributes:
+        sides: maps h to ``left`` and ``right`` side by side, shape ``[2 * heads * hidden, d]``.
+        bias, vector, negative_slope: as in :func:`attention`.
+    """
+
+    sides: Tensor
+    bias: Tensor
+    vector: Tensor
+    negative_slope: float
+
+
+def convolution(
+    x: Tensor, weight: Tensor, bias: Tensor, c: Tensor, scores: Scores | None,
+    prior: Tensor | None, graph: Neighbourhoods,
+) -> Tensor | None:  # fmt: skip
+    """A whole layer at once: ``local_sum(h, h, share)`` of ``h = translate(x @ weight.T, bias)``.
+
+    It gives what the operations one by one do, and keeps less for the backward pass.
+
+    Args:
+        x: shape ``[n, in_features]``, dense or sparse.
+        weight: shape ``[d, in_features]``.
+        bias: shape ``[d]``.
+        c: scalar; the space has sectional curvature ``-c``.
+        scores: those of the attention, with one head; without it the mean is plain.
+        prior: a factor for each edge, as in :func:`attention`.
+        graph: the edges between n nodes.
+
+    Returns:
+        Points, shape ``[n, d]``; None if the first backend of the device does not have it.
+    """
+    whole = getattr(backends_of(x.device.type)[0], "convolution", None)
+    if whole is None:
+        return None
+    entries = None
+    if x.layout is not torch.strided:
+        entries, values = sparse_rows(x)
+        x = values.to(weight.dtype)
+    result: Tensor = whole(x, entries, weight, bias, c, scores, prior, graph)
     return result
 
 

@@ -60,6 +60,11 @@ class NeighbourAttention(nn.Module):
         nn.init.zeros_(self.left.bias)
         nn.init.xavier_uniform_(self.vector)
 
+    def scores(self) -> kernels.Scores:
+        """What the shares of one set of nodes are computed from."""
+        sides = torch.cat((self.left.weight, self.right.weight))
+        return kernels.Scores(sides, self.left.bias, self.vector, self.negative_slope)
+
     def forward(
         self, target: Tensor, source: Tensor, graph: Neighbourhoods, *, prior: Tensor | None = None
     ) -> Tensor:
@@ -67,10 +72,10 @@ class NeighbourAttention(nn.Module):
 
         ``prior`` is a factor for each edge before normalisation: an edge weight.
         """
-        weights = self.left.weight, self.right.weight
         if target is source:  # both products at once
-            left, right = functional.linear(source, torch.cat(weights)), None
+            left, right = functional.linear(source, self.scores().sides), None
         else:
+            weights = self.left.weight, self.right.weight
             left, right = map(functional.linear, (target, source), weights)
         return kernels.attention(
             left,

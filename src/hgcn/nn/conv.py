@@ -201,6 +201,10 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
             edge_weight = values if edge_weight is None else edge_weight
         targets = self._check(x_source, x_target, size)
         c = self.curvature()
+        if x_target is x_source and targets == len(x_source) and not return_attention_weights:
+            mean = self._at_once(x_source, c, edge_index, edge_weight)
+            if mean is not None:
+                return self._finish(mean, x_source, x_target, edge_weight, c)
         source = self.linear(x_source, c)
         if x_target is None:
             target = source.new_zeros(targets, self.out_channels)
@@ -211,14 +215,54 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
         else:
             target = self.linear(x_target, c)
         mean, share, graph = self._mean(source, target, c, edge_index, edge_weight, totals)
-        if self.root is not None and x_target is not None:
-            mean = kernels.translate(mean, self.root(first_rows(x_target, targets), c), c)
-        out: Tensor = kernels.first_only(self.act(mean))
-        self._check_finite(out, x_source, x_target, edge_weight)
+        out = self._finish(mean, x_source, x_target, edge_weight, c)
         if return_attention_weights:
             edges = torch.stack((graph.source, graph.target)).long()
             return out, (edges, share)
         return out
+
+    def _finish(
+        self,
+        mean: Tensor,
+        x_source: Tensor,
+        x_target: Tensor | None,
+        edge_weight: Tensor | None,
+        c: Tensor,
+    ) -> Tensor:
+        """The output, from the mean of the neighbours."""
+        if self.root is not None and x_target is not None:
+            mean = kernels.translate(mean, self.root(first_rows(x_target, len(mean)), c), c)
+        out: Tensor = kernels.first_only(self.act(mean))
+        self._check_finite(out, x_source, x_target, edge_weight)
+        return out
+
+    def _at_once(
+        self, x: Tensor, c: Tensor, edge_index: Tensor, edge_weight: Tensor | None
+    ) -> Tensor | None:
+        """The mean of the neighbours by one operation, if it is that of the paper.
+
+        None if another one is asked for, if somebody looks at a part of it, or if the backend of
+        the device has it in parts alone.
+        """
+        attention, bias = self.attention, self.linear.bias
+        plain = self.aggregation == "local" and not self.symmetric and self.linear_target is None
+        single = edge_weight is None if attention is None else len(attention.vector) == 1
+        fixed = edge_weight is None or not edge_weight.requires_grad
+        ready = x.dtype == self.linear.weight.dtype and self.linear.in_channels == x.shape[1]
+        if bias is None or not (plain and single and fixed and ready) or self._is_watched():
+            return None
+        graph = kernels.neighbourhoods(
+            edge_index, num_sources=len(x), num_targets=len(x), add_self_loops=self.add_self_loops
+        )
+        prior = None if edge_weight is None else graph.weights(edge_weight, x.dtype)
+        scores = None if attention is None else attention.scores()
+        return kernels.convolution(x, self.linear.dropped(), bias, c, scores, prior, graph)
+
+    def _is_watched(self) -> bool:
+        """Whether a hook or a compiler asks for the parts of the layer."""
+        parts = [part for part in (self.linear, self.attention) if part is not None]
+        hooks = any(part._forward_hooks or part._forward_pre_hooks for part in parts)
+        return hooks or torch.compiler.is_compiling()
 
     def map_nodes(self, x: Tensor) -> Tensor:
         """The part of a layer that needs no edges: its linear map, of all nodes alike."""

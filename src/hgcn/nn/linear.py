@@ -87,11 +87,15 @@ class HypLinear(nn.Module):
         if self.in_channels == -1:
             self.set_in_channels(x.shape[-1])
             self.reset_parameters()
-        weight = functional.dropout(self.weight, self.dropout, self.training)
+        weight = self.dropped()
         v = kernels.sparse_product(x, weight) if is_sparse(x) else functional.linear(x, weight)
         if self.bias is None:
             return v
         return kernels.translate(v, self.bias, self.curvature() if c is None else c)
+
+    def dropped(self) -> Tensor:
+        """The weight, in training with some entries zeroed (DropConnect)."""
+        return functional.dropout(self.weight, self.dropout, self.training)
 
     def set_in_channels(self, in_channels: int) -> None:
         """Give the weight its shape, if ``in_channels`` was -1 until now."""

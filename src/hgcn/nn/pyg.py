@@ -46,6 +46,10 @@ class HGCNConv(conv.HGCNConv, _OwnAggregation):
         """The weight of each edge, from a column of weights for each head."""
         return share.mean(-1, keepdim=True)
 
+    def _is_watched(self) -> bool:
+        messages = self._message_forward_pre_hooks or self._message_forward_hooks
+        return bool(self.explain or messages) or super()._is_watched()
+
     def _weights(self, share: Tensor, graph: Neighbourhoods) -> Tensor:
         before, after = self._message_forward_pre_hooks, self._message_forward_hooks
         if not (self.explain or before or after):

@@ -27,13 +27,16 @@ from hgcn.kernels.numba_cpu.local_aggregation import Centroid, LocalSum
 from hgcn.kernels.numba_cpu.softmax import Attention
 from hgcn.kernels.numba_cpu.sums import WeightedSum
 from hgcn.kernels.numba_cpu.translation import Translate
+from hgcn.kernels.numba_cpu.whole_layer import Convolution
 
 if TYPE_CHECKING:
     from hgcn.kernels.csr import Neighbourhoods
+    from hgcn.kernels.operations import Scores
 
 __all__ = [
     "attention",
     "centroid",
+    "convolution",
     "dropout",
     "ends",
     "local_sum",
@@ -94,6 +97,22 @@ def attention(
 ) -> Any:
     """Attention shares of edges."""
     return Attention.apply(left, right, bias, vector, prior, graph, negative_slope)  # type: ignore[no-untyped-call]
+
+
+def convolution(
+    x: Tensor,
+    entries: Neighbourhoods | None,
+    weight: Tensor,
+    bias: Tensor,
+    c: Tensor,
+    scores: Scores | None,
+    prior: Tensor | None,
+    graph: Neighbourhoods,
+) -> Any:
+    """A whole layer; with ``entries``, x has the values of a sparse matrix."""
+    given = (None, None, None, 0.0) if scores is None else scores
+    *parts, slope = given
+    return Convolution.apply(x, entries, weight, bias, c, *parts, prior, graph, slope)  # type: ignore[no-untyped-call]
 
 
 def dropout(values: Tensor, p: float) -> Any:

@@ -35,7 +35,7 @@ class LocalSum(torch.autograd.Function):
         same: bool,
     ) -> Tensor:  # fmt: skip
         """Keep the steps; the polar forms and the numbers of edges are computed again."""
-        out, steps = _aggregate(target, source, weight, c, graph, same=same, central=False)
+        out, steps = aggregate(target, source, weight, c, graph, same=same, central=False)
         ctx.save_for_backward(target, source, weight, c, *steps)
         ctx.graph, ctx.same, ctx.whole = graph, same, source is target
         return out
@@ -46,7 +46,7 @@ class LocalSum(torch.autograd.Function):
         """Gradients by targets, sources, weights and c; those of one set of nodes are added."""
         kinds = {"same": ctx.same, "whole": ctx.whole, "central": False}
         given = ctx.saved_tensors, ctx.graph, grad_out
-        return *_gradients(*given, **kinds), None, None
+        return *aggregate_back(*given, **kinds), None, None
 
 
 class Centroid(torch.autograd.Function):
@@ -57,8 +57,8 @@ class Centroid(torch.autograd.Function):
         ctx: Any, target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
     ) -> Tensor:
         """See it from the targets, then from there: it does not depend on the viewpoint."""
-        at, _ = _aggregate(target, source, weight, c, graph, same=False, central=True)
-        out, steps = _aggregate(at, source, weight, c, graph, same=False, central=True)
+        at, _ = aggregate(target, source, weight, c, graph, same=False, central=True)
+        out, steps = aggregate(at, source, weight, c, graph, same=False, central=True)
         ctx.save_for_backward(at, source, weight, c, *steps)
         ctx.graph = graph
         return out
@@ -68,11 +68,11 @@ class Centroid(torch.autograd.Function):
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients by sources, weights and c."""
         given = ctx.saved_tensors, ctx.graph, grad_out
-        _, *gradients = _gradients(*given, same=False, whole=False, central=True)
+        _, *gradients = aggregate_back(*given, same=False, whole=False, central=True)
         return None, *gradients, None
 
 
-def _aggregate(
+def aggregate(
     target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods, *,
     same: bool, central: bool,
 ) -> tuple[Tensor, list[Tensor]]:  # fmt: skip
@@ -93,7 +93,7 @@ def _aggregate(
     return out, [step, time]
 
 
-def _gradients(
+def aggregate_back(
     saved: tuple[Tensor, ...], graph: Neighbourhoods, grad_out: Tensor, *,
     same: bool, whole: bool, central: bool,
 ) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:  # fmt: skip

@@ -215,11 +215,7 @@ class Attention(torch.autograd.Function):
         slope: float,
     ) -> Tensor:
         """Keep the shares; the hidden units of edges are computed again."""
-        share = left.new_empty(len(graph.source), len(vector))
-        scores = _scores(left, right, bias, vector, slope)
-        rows = graph.by_target
-        priors = array(left.new_empty(0) if prior is None else prior)
-        in_chunks(attention_forward, len(rows.bounds) - 1, scores, priors, rows, share.numpy())
+        share = attend(left, right, bias, vector, prior, graph, slope)
         ctx.save_for_backward(left, right, bias, vector, prior, share)
         ctx.graph, ctx.slope = graph, slope
         return share
@@ -229,28 +225,59 @@ class Attention(torch.autograd.Function):
     def backward(ctx: Any, grad_share: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients by left, right, bias and vector, and by the prior if it is asked for."""
         left, right, bias, vector, prior, share = ctx.saved_tensors
-        rows, columns = ctx.graph.by_target, ctx.graph.by_source
-        chunks = len(rows.bounds) - 1
-        grad_left, grad_score = empty(left), empty(share)
-        grad_right = None if right is None else empty(right)
-        grad_bias = np.empty((chunks, len(bias)))
-        grad_vector = np.empty((chunks + len(columns.bounds) - 1, *vector.shape))
-        scores = _scores(left, right, bias, vector, ctx.slope)
-        in_chunks(
-            attention_backward_rows, chunks, scores, rows, share.numpy(), array(grad_share),
-            grad_score.numpy(), grad_left.numpy(), grad_bias, grad_vector[:chunks],
-        )  # fmt: skip
-        in_chunks(
-            attention_backward_columns, len(columns.bounds) - 1, scores, columns,
-            grad_score.numpy(), (grad_left if grad_right is None else grad_right).numpy(),
-            grad_vector[chunks:],
-        )  # fmt: skip
+        given = left, right, bias, vector, share, grad_share, ctx.graph, ctx.slope
+        grad_score, *gradients = attend_back(*given)
         grad_prior = None
         if ctx.needs_input_grad[4]:
             grad_prior = torch.where(prior > 0, grad_score.sum(-1) / prior, 0.0)
-        by_bias = bias.new_tensor(grad_bias.sum(0))
-        by_vector = vector.new_tensor(grad_vector.sum(0))
-        return grad_left, grad_right, by_bias, by_vector, grad_prior, None, None
+        return *gradients, grad_prior, None, None
+
+
+def attend(
+    left: Tensor,
+    right: Tensor | None,
+    bias: Tensor,
+    vector: Tensor,
+    prior: Tensor | None,
+    graph: Neighbourhoods,
+    slope: float,
+) -> Tensor:
+    """The shares of edges."""
+    share, rows = left.new_empty(len(graph.source), len(vector)), graph.by_target
+    scores = _scores(left, right, bias, vector, slope)
+    priors = array(left.new_empty(0) if prior is None else prior)
+    in_chunks(attention_forward, len(rows.bounds) - 1, scores, priors, rows, share.numpy())
+    return share
+
+
+def attend_back(
+    left: Tensor,
+    right: Tensor | None,
+    bias: Tensor,
+    vector: Tensor,
+    share: Tensor,
+    grad_share: Tensor,
+    graph: Neighbourhoods,
+    slope: float,
+) -> tuple[Tensor, Tensor, Tensor | None, Tensor, Tensor]:
+    """Gradients by the scores, by left, right, bias and vector."""
+    rows, columns = graph.by_target, graph.by_source
+    chunks = len(rows.bounds) - 1
+    grad_left, grad_score = empty(left), empty(share)
+    grad_right = None if right is None else empty(right)
+    grad_bias = np.empty((chunks, len(bias)))
+    grad_vector = np.empty((chunks + len(columns.bounds) - 1, *vector.shape))
+    scores = _scores(left, right, bias, vector, slope)
+    in_chunks(
+        attention_backward_rows, chunks, scores, rows, share.numpy(), array(grad_share),
+        grad_score.numpy(), grad_left.numpy(), grad_bias, grad_vector[:chunks],
+    )  # fmt: skip
+    in_chunks(
+        attention_backward_columns, len(columns.bounds) - 1, scores, columns, grad_score.numpy(),
+        (grad_left if grad_right is None else grad_right).numpy(), grad_vector[chunks:],
+    )  # fmt: skip
+    by_bias, by_vector = bias.new_tensor(grad_bias.sum(0)), vector.new_tensor(grad_vector.sum(0))
+    return grad_score, grad_left, grad_right, by_bias, by_vector
 
 
 def _scores(

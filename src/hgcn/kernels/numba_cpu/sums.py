@@ -94,35 +94,41 @@ class WeightedSum(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, graph: Neighbourhoods) -> Tensor:
         """Keep the inputs."""
-        out = x.new_empty(graph.num_targets, x.shape[1])
-        rows, given = graph.by_target, (array(x), array(weight))
-        in_chunks(sum_over_rows, len(rows.bounds) - 1, *given, rows, True, out.numpy())
         ctx.save_for_backward(x, weight)
         ctx.graph = graph
-        return out
+        return total(x, weight, graph)
 
     @staticmethod
     @once
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Gradient by x, and by the weights if it is asked for."""
         x, weight = ctx.saved_tensors
-        rows = ctx.graph.by_target
-        grad = array(grad_out)
-        chunks = len(rows.bounds) - 1
-        if FEW * chunks * len(x) <= len(weight):
-            # Many edges from few sources, such as words of documents: a sum for each chunk.
-            sums = x.new_empty(chunks, *x.shape)
-            in_chunks(sum_into_few, chunks, grad, array(weight), rows, sums.numpy())
-            grad_x = sums.sum(0)
-        else:
-            grad_x = empty(x)
-            columns = ctx.graph.by_source
-            in_chunks(
-                sum_over_rows, len(columns.bounds) - 1, grad, array(weight), columns, False,
-                grad_x.numpy(),
-            )  # fmt: skip
-        grad_weight = None
+        grad_x, grad_weight = total_back(weight, grad_out, ctx.graph), None
         if ctx.needs_input_grad[1]:
-            grad_weight = empty(weight)
-            in_chunks(edge_products, chunks, grad, array(x), rows, grad_weight.numpy())
+            rows, grad_weight = ctx.graph.by_target, empty(weight)
+            given = array(grad_out), array(x), rows
+            in_chunks(edge_products, len(rows.bounds) - 1, *given, grad_weight.numpy())
         return grad_x, grad_weight, None
+
+
+def total(x: Tensor, weight: Tensor, graph: Neighbourhoods) -> Tensor:
+    """The weighted sums."""
+    out, rows = x.new_empty(graph.num_targets, x.shape[1]), graph.by_target
+    given = array(x), array(weight), rows
+    in_chunks(sum_over_rows, len(rows.bounds) - 1, *given, True, out.numpy())
+    return out
+
+
+def total_back(weight: Tensor, grad_out: Tensor, graph: Neighbourhoods) -> Tensor:
+    """The gradient by x."""
+    rows, grad, sources = graph.by_target, array(grad_out), graph.num_sources
+    chunks = len(rows.bounds) - 1
+    if FEW * chunks * sources <= len(weight):
+        # Many edges from few sources, such as words of documents: a sum for each chunk.
+        sums = grad_out.new_empty(chunks, sources, grad_out.shape[1])
+        in_chunks(sum_into_few, chunks, grad, array(weight), rows, sums.numpy())
+        return sums.sum(0)
+    out, columns = grad_out.new_empty(sources, grad_out.shape[1]), graph.by_source
+    given = grad, array(weight), columns
+    in_chunks(sum_over_rows, len(columns.bounds) - 1, *given, False, out.numpy())
+    return out

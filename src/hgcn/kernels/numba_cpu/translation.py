@@ -22,27 +22,39 @@ class Translate(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, v: Tensor, bias: Tensor, c: Tensor) -> Tensor:
         """Keep the inputs: the backward pass computes again what is cheaper than to store."""
-        out, root = empty(v), root_of(c)
-        walk(array(v), _steps(v, bias), root, root, out.numpy())
         ctx.save_for_backward(v, bias, c)
-        return out
+        return shift(v, bias, c)
 
     @staticmethod
     @once
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients by v, bias and c."""
         v, bias, c = ctx.saved_tensors
-        grad_v, grad_bias, bounds = empty(v), empty(bias), bounds_of(len(v))
-        steps, by_steps = _steps(v, bias), grad_bias.numpy().reshape(-1, v.shape[1])
-        moment, by_shared = np.empty(len(bounds) - 1), np.empty((len(bounds) - 1, v.shape[1]))
-        in_chunks(
-            translate_backward, len(moment), array(v), steps, root_of(c), bounds, array(grad_out),
-            grad_v.numpy(), by_steps, by_shared, moment,
-        )  # fmt: skip
-        if len(steps) == 1:
-            by_steps[0] = by_shared.sum(0)
-        moment = np.append(moment, (steps * by_steps).sum())
-        return grad_v, grad_bias, curvature_gradient(moment, c)
+        return shift_back(v, bias, c, grad_out)
+
+
+def shift(v: Tensor, bias: Tensor, c: Tensor) -> Tensor:
+    """The points, translated."""
+    out, root = empty(v), root_of(c)
+    walk(array(v), _steps(v, bias), root, root, out.numpy())
+    return out
+
+
+def shift_back(
+    v: Tensor, bias: Tensor, c: Tensor, grad_out: Tensor
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Gradients by v, bias and c."""
+    grad_v, grad_bias, bounds = empty(v), empty(bias), bounds_of(len(v))
+    steps, by_steps = _steps(v, bias), grad_bias.numpy().reshape(-1, v.shape[1])
+    moment, by_shared = np.empty(len(bounds) - 1), np.empty((len(bounds) - 1, v.shape[1]))
+    in_chunks(
+        translate_backward, len(moment), array(v), steps, root_of(c), bounds, array(grad_out),
+        grad_v.numpy(), by_steps, by_shared, moment,
+    )  # fmt: skip
+    if len(steps) == 1:
+        by_steps[0] = by_shared.sum(0)
+    moment = np.append(moment, (steps * by_steps).sum())
+    return grad_v, grad_bias, curvature_gradient(moment, c)
 
 
 def _steps(v: Tensor, bias: Tensor) -> Doubles:
