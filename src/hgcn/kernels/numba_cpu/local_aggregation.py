@@ -44,7 +44,7 @@ class LocalSum(torch.autograd.Function):
     @once
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients by targets, sources, weights and c; those of one set of nodes are added."""
-        kinds = {"same": ctx.same, "whole": ctx.whole, "central": False}
+        kinds = {"same": ctx.same, "whole": ctx.whole}
         given = ctx.saved_tensors, ctx.graph, grad_out
         return *aggregate_back(*given, **kinds), None, None
 
@@ -68,25 +68,25 @@ class Centroid(torch.autograd.Function):
     def backward(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
         """Gradients by sources, weights and c."""
         given = ctx.saved_tensors, ctx.graph, grad_out
-        _, *gradients = aggregate_back(*given, same=False, whole=False, central=True)
+        _, *gradients = aggregate_back(*given, same=False, whole=False)
         return None, *gradients, None
 
 
 def aggregate(
     target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods, *,
     same: bool, central: bool,
-) -> tuple[Tensor, list[Tensor]]:  # fmt: skip
+) -> tuple[Tensor, list[Tensor | None]]:  # fmt: skip
     """The result, the step that leads to it, and the sum of cosh(D) where it is needed."""
     root = root_of(c)
     targets, sources = _points(target, source, root, same)
     edges = _edges(graph, weight)
     step = target.new_empty(target.shape, dtype=torch.float64)
-    time = torch.zeros(len(target) * central, dtype=torch.float64)
+    time = step.new_zeros(len(target)) if central else None
     in_chunks(
-        local_forward, len(edges.bounds) - 1, targets, sources, edges, central, step.numpy(),
-        time.numpy(),
+        local_forward, len(edges.bounds) - 1, targets, sources, edges, step.numpy(),
+        None if time is None else time.numpy(),
     )  # fmt: skip
-    if central:
+    if time is not None:
         in_chunks(centroid_steps, len(target), step.numpy(), time.numpy())
     out = empty(target)
     walk(targets.vector, step.numpy(), 1.0, root, out.numpy())
@@ -94,8 +94,8 @@ def aggregate(
 
 
 def aggregate_back(
-    saved: tuple[Tensor, ...], graph: Neighbourhoods, grad_out: Tensor, *,
-    same: bool, whole: bool, central: bool,
+    saved: tuple[Any, ...], graph: Neighbourhoods, grad_out: Tensor, *,
+    same: bool, whole: bool,
 ) -> tuple[Tensor, Tensor | None, Tensor, Tensor]:  # fmt: skip
     """Gradients by targets, sources, weights and c; if ``whole``, sources are the targets."""
     target, source, weight, c, step, time = saved
@@ -103,13 +103,13 @@ def aggregate_back(
     targets, sources = _points(target, source, root, same)
     edges, grad_target, grad_weight = _edges(graph, weight), empty(target), empty(weight)
     # Without kappa, gradients of points far apart are small sums of large terms.
-    grad_step = empty(step if central else target)
+    grad_step = empty(target if time is None else step)
     by_source = np.empty(EDGE_COLUMNS * len(weight), grad_step.numpy().dtype)
     moments = [np.empty(len(rows.bounds) - 1) for rows in (edges, columns)]
     in_chunks(
-        local_backward_rows, len(moments[0]), targets, sources, edges, same, root, central,
-        step.numpy(), time.numpy(), array(grad_out), grad_target.numpy(), grad_step.numpy(),
-        grad_weight.numpy(), by_source, moments[0],
+        local_backward_rows, len(moments[0]), targets, sources, edges, same, root, step.numpy(),
+        None if time is None else time.numpy(), array(grad_out), grad_target.numpy(),
+        grad_step.numpy(), grad_weight.numpy(), by_source, moments[0],
     )  # fmt: skip
     grad_source = grad_target if whole else empty(source)
     in_chunks(

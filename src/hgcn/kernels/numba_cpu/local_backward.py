@@ -90,9 +90,8 @@ def local_backward_rows(
     edges: WeightedEdges,
     same: bool,
     root: float,
-    central: bool,
     step: Doubles,
-    time: Doubles,
+    time: Doubles | None,
     grad_out: Floats,
     grad_x: Floats,
     grad_step: Floats,
@@ -131,7 +130,7 @@ def local_backward_rows(
                 of_across = number(steps, T_OF_ACROSS, row)
                 terms = (of_grad, grad_out, i), (of_v, x, i), (of_across, across, row)
                 combine(by_step, row, terms)
-                if central:
+                if time is not None:
                     row_by_time[row] = centroid_step_backward(step, i, time[i], by_step, row)
                 row_step_u[row] = dot(by_step, row, x, i) * polar[i, INVERSE_LENGTH]
                 scale_row(grad_step, i, by_step, row, 1.0)
@@ -145,7 +144,7 @@ def local_backward_rows(
                 while e < hi:
                     end = min(hi, start[i + 1])
                     spread(block, STEP_U, e - lo, end - lo, row_step_u[i - first])
-                    if central:
+                    if time is not None:
                         spread(block, BY_TIME, e - lo, end - lo, row_by_time[i - first])
                     spread(block, INVERSE_I, e - lo, end - lo, polar[i, INVERSE_LENGTH])
                     for b in range(e - lo, end - lo):
@@ -161,9 +160,7 @@ def local_backward_rows(
                         number(block, P_J, b), number(block, F_J, b), number(block, SINH_J, b)
                     )  # fmt: skip
                     s, w = number(block, S, b), number(block, W, b)
-                    step_u, of_time = number(block, STEP_U, b), 0.0
-                    if central:
-                        of_time = number(block, BY_TIME, b)
+                    step_u = number(block, STEP_U, b)
                     step_difference = number(block, STEP_DIFFERENCE, b)
                     sinh_half_gap = 0.5 * (p_j - p_i) * (f_i + f_j)
                     cosh_half_gap = 0.5 * ((1.0 + p_j) * f_i + (1.0 + p_i) * f_j)
@@ -175,7 +172,11 @@ def local_backward_rows(
                     tanh_half_i = half_i / (1.0 + p_i + f_i)
                     sinh_j_s = sinh_j * s
                     h = sinh_half_gap * sinh_half_gap + sinh_i * sinh_j_s
-                    kappa, kappa_h = (1.0, 0.0) if central else kappa_of(h)
+                    kappa, kappa_h, of_time = 1.0, 0.0, 0.0
+                    if time is None:
+                        kappa, kappa_h = kappa_of(h)
+                    else:
+                        of_time = number(block, BY_TIME, b)
                     # The product of P_i and the logarithm, without kappa.
                     along = sinh_gap - 2.0 * sinh_j_s * cosh_i_1
                     product = along * step_u + sinh_j * step_difference

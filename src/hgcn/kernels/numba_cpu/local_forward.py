@@ -43,11 +43,11 @@ OF_U, OF_DIFFERENCE, COSH = range(NUMBERS, NUMBERS + 3)
 @compiled(error_model="numpy", nogil=True)
 def local_forward(
     first_chunk: int, last_chunk: int, targets: Points, sources: Points, edges: WeightedEdges,
-    central: bool, step: Floats, time: Doubles,
+    step: Floats, time: Doubles | None,
 ) -> None:  # fmt: skip
     """The sum of local logarithms of each row, times sqrt(c).
 
-    If ``central``, without ``kappa``, and ``time`` gets the sum of ``cosh(D)``.
+    If ``time`` is given, without ``kappa``, and it gets the sum of ``cosh(D)``.
     """
     x, polar, y = targets.vector, targets.polar, sources.vector
     start, source = edges.start, edges.source
@@ -77,19 +77,21 @@ def local_forward(
                     sinh_j_s = sinh_j * number(block, S, b)
                     h = sinh_half_gap * sinh_half_gap + sinh_i * sinh_j_s
                     w = np.float64(at(weight, lo + b))
-                    note(block, COSH, b, w * (1.0 + 2.0 * h))
-                    factor = w if central else w * kappa_of(h)[0]
+                    factor = w
+                    if time is None:
+                        factor *= kappa_of(h)[0]
+                    else:
+                        note(block, COSH, b, w * (1.0 + 2.0 * h))
                     sinh_gap = 2.0 * sinh_half_gap * cosh_half_gap
                     note(block, OF_U, b, factor * (sinh_gap - sinh_j_s * half_i * half_i))
                     note(block, OF_DIFFERENCE, b, factor * sinh_j)
                 i, e = begin, lo
                 while e < hi:
-                    end, along, cosh = min(hi, start[i + 1]), 0.0, 0.0
+                    end, along = min(hi, start[i + 1]), 0.0
                     for b in range(e - lo, end - lo):
                         along += number(block, OF_U, b)
-                        cosh += number(block, COSH, b)
-                    if central:
-                        time[i] += cosh
+                        if time is not None:
+                            time[i] += number(block, COSH, b)
                     scale_row(unit, 0, x, i, polar[i, INVERSE_LENGTH])
                     combine(total, i - first, ((1.0, total, i - first), (along, unit, 0)))
                     add_differences(

@@ -71,7 +71,7 @@ def _gradients(ctx: Any, grad_out: Tensor) -> tuple[Tensor | None, ...]:
     h = shift(mapped, bias, c)
     saved = h, h, share.squeeze(-1), c, *steps
     grad_h, _, grad_share, grad_c = aggregate_back(
-        saved, ctx.graph, grad_out, same=True, whole=True, central=False
+        saved, ctx.graph, grad_out, same=True, whole=True
     )
     by_attention: list[Tensor | None] = [None, None, None]
     if sides is not None:
