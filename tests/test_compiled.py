@@ -14,6 +14,7 @@ import torch
 
 import hgcn
 from hgcn import compiled
+from hgcn.locks import locked
 
 PACKAGE = Path(hgcn.__file__).parent
 
@@ -168,3 +169,21 @@ def test_an_error_in_any_thread_is_told() -> None:
     with pytest.raises(ValueError, match="chunk"):
         compiled.in_chunks(kernel, 8)
     torch.set_num_threads(before)
+
+
+def test_one_process_compiles_and_others_wait(tmp_path: Path) -> None:
+    """The lock is held here, as by a process that compiles: another one begins when it is free."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+    child = [sys.executable, "-c", SCRIPT]
+    begin = time.perf_counter()
+    subprocess.run(child, env=environment, check=True, capture_output=True)
+    alone = time.perf_counter() - begin
+    (lock,) = tmp_path.rglob("*.find_polar.lock")
+    for file in lock.parent.glob("points.find_polar-*"):
+        file.unlink()
+    with locked(lock):
+        waiting = subprocess.Popen(child, env=environment, stdout=subprocess.PIPE, text=True)
+        with pytest.raises(subprocess.TimeoutExpired):
+            waiting.wait(2 * alone + 2)
+    assert waiting.communicate(timeout=60)[0].split()[-1] == "0"
+    assert waiting.returncode == 0

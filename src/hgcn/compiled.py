@@ -24,7 +24,10 @@ from typing import Any, TypeVar
 import numba
 import torch
 from numba.core import caching, event
+from numba.core.compiler_lock import global_compiler_lock
 from numba.core.runtime.nrt import rtsys
+
+from hgcn.locks import locked
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -53,7 +56,8 @@ def compiled(*, inside: bool = False, **options: Any) -> Callable[[Function], Fu
         _changed_since_import(Path(function.__code__.co_filename))
         dispatcher: Any = numba.njit(**options)(function)
         if hasattr(dispatcher, "_cache"):  # it has none with NUMBA_DISABLE_JIT
-            dispatcher._cache = _PackageCache(function)
+            dispatcher._cache = cache = _PackageCache(function)
+            dispatcher.compile = cache.one_at_a_time(dispatcher.compile)
         result: Function = dispatcher
         return result
 
@@ -225,6 +229,25 @@ class _PackageCache(caching._Cache):
         except RuntimeError:  # neither the package's folder nor the user's can be written to
             return caching.NullCache()
 
+    def one_at_a_time(self, compile_function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Have one process compile a function, and others wait for it and take what it made.
+
+        Functions that a function calls are compiled while it is locked. As none calls itself, no
+        two processes wait for each other.
+        """
+
+        @functools.wraps(compile_function)
+        def compile_alone(signature: Any) -> Any:
+            with global_compiler_lock, contextlib.ExitStack() as held:
+                folder = self._opened.cache_path
+                if folder is not None:
+                    name = f"{self._function.__module__}.{self._function.__qualname__}.lock"
+                    with contextlib.suppress(OSError):  # a file system without locks
+                        held.enter_context(locked(Path(folder) / name))
+                return compile_function(signature)
+
+        return compile_alone
+
     @property
     def cache_path(self) -> str | None:
         path: str | None = self._opened.cache_path
@@ -233,7 +256,7 @@ class _PackageCache(caching._Cache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = self._opened.load_overload(sig, target_context)
         if found is None:
-            _announce_compilation()
+            _announce_compilation(self._opened.cache_path is not None)
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -249,9 +272,15 @@ class _PackageCache(caching._Cache):
         self._opened.flush()
 
 
+when_compiling: list[Callable[[], None]] = []
+"""What to do when a process compiles its first function, if the result can be kept."""
+
+
 @functools.cache
-def _announce_compilation() -> None:
+def _announce_compilation(kept: bool) -> None:
     """Say once in a process that it compiles: it takes a while."""
     logging.getLogger("hgcn").warning(
         "hgcn: compiling kernels for this machine, which happens once and takes up to a minute"
     )
+    for call in when_compiling if kept else ():
+        call()

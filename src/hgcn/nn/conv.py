@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import sys
 from typing import Any
 
@@ -11,13 +10,14 @@ from torch import Tensor, nn
 
 from hgcn import kernels
 from hgcn.data.sparse import first_rows
-from hgcn.errors import DivergenceError, GraphError, ModelError
+from hgcn.errors import GraphError, ModelError
 from hgcn.geometry import Curvature
 from hgcn.kernels import Neighbourhoods
 from hgcn.names import AGGREGATIONS
 from hgcn.nn.activation import Activation, HypActivation
 from hgcn.nn.adjacency import edge_list
 from hgcn.nn.attention import NeighbourAttention
+from hgcn.nn.finite import check_finite
 from hgcn.nn.linear import HypLinear
 from hgcn.nn.precision import full_precision
 from hgcn.text import one_of
@@ -233,7 +233,7 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
         if self.root is not None and x_target is not None:
             mean = kernels.translate(mean, self.root(first_rows(x_target, len(mean)), c), c)
         out: Tensor = kernels.first_only(self.act(mean))
-        self._check_finite(out, x_source, x_target, edge_weight)
+        check_finite(out, x_source, x_target, edge_weight)
         return out
 
     def _at_once(
@@ -284,7 +284,7 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
         given = edge_index, edge_weight, totals
         mean, _, _ = self._mean(source, source[:targets], self.curvature(), *given)
         out: Tensor = kernels.first_only(self.act(mean))
-        self._check_finite(out, source, None, edge_weight)
+        check_finite(out, source, None, edge_weight)
         return out
 
     def _mean(
@@ -386,34 +386,6 @@ class HGCNConv(nn.Module, metaclass=_WithPyG):
         if target is not None and (targets is None or target is not source):
             return len(target)
         return len(source) if targets is None else targets
-
-    @staticmethod
-    def _check_finite(
-        out: Tensor, source: Tensor, target: Tensor | None, edge_weight: Tensor | None
-    ) -> None:
-        # Only on the CPU: the check would make another device wait. A finite sum means finite
-        # entries; an infinite one may just have overflown.
-        if out.device.type != "cpu" or torch.compiler.is_compiling():
-            return
-        if math.isfinite(out.sum().item()) or out.isfinite().all():
-            return
-        for x in (source,) if target is None else (source, target):
-            values = x.to_dense() if x.layout is not torch.strided else x
-            bad = (~values.isfinite()).nonzero()
-            if len(bad):
-                row, column = bad[0].tolist()
-                raise GraphError(
-                    f"Expected finite features, got {values[row, column].item()} at node {row}, "
-                    f"feature {column}."
-                )
-        if edge_weight is not None and not bool(
-            ((edge_weight >= 0) & edge_weight.isfinite()).all()
-        ):
-            raise GraphError("Expected edge weights that are finite and not negative, got others.")
-        raise DivergenceError(
-            "The output of the layer is not finite although its input is: its weights have "
-            "diverged. A smaller learning rate helps."
-        )
 
     def __repr__(self) -> str:
         channels = f"{self.in_channels}, {self.out_channels}"

@@ -17,6 +17,7 @@ from hgcn.config import Config, check_names, read_toml
 from hgcn.errors import RunError
 from hgcn.inference.calibration import Calibration
 from hgcn.inference.trained import embeddings
+from hgcn.kernels.ahead import compile_beside
 from hgcn.nn.spaces import Hyperbolic
 from hgcn.ranks import current, goes_on, refuse_several, restarted, together
 from hgcn.runs import folder as run_folder
@@ -93,6 +94,8 @@ def fit(
         check_seconds(auto)
     named = isinstance(data, (str, Path))
     wanted, name = settle(str(data) if named else None, given)
+    if (wanted.model, wanted.device) == ("hgcn", "cpu") and current().first:
+        compile_beside(wanted.dtype)
     graph = load_graph(wanted, data, **in_memory)
     wanted = with_usual_model(graph, wanted, given)
     record = None
