@@ -64,6 +64,12 @@ def compiled(*, inside: bool = False, **options: Any) -> Callable[[Function], Fu
     return decorate
 
 
+def never_compiled(function: Callable[..., Any]) -> bool:
+    """Whether a compiled function will have to be compiled, for this and for later processes."""
+    cache = getattr(function, "_cache", None)
+    return isinstance(cache, _PackageCache) and cache.is_empty
+
+
 PIECES = 4
 """Number of calls for each thread, so that one that was kept waiting leaves work to the others."""
 
@@ -249,6 +255,12 @@ class _PackageCache(caching._Cache):
         return compile_alone
 
     @property
+    def is_empty(self) -> bool:
+        """Whether compiled code could be kept, and none is."""
+        file: Any = getattr(self._opened, "_cache_file", None)
+        return file is not None and not file._load_index()
+
+    @property
     def cache_path(self) -> str | None:
         path: str | None = self._opened.cache_path
         return path
@@ -256,7 +268,7 @@ class _PackageCache(caching._Cache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         found = self._opened.load_overload(sig, target_context)
         if found is None:
-            _announce_compilation(self._opened.cache_path is not None)
+            _announce_compilation()
         return found
 
     def save_overload(self, sig: Any, data: Any) -> None:
@@ -272,15 +284,9 @@ class _PackageCache(caching._Cache):
         self._opened.flush()
 
 
-when_compiling: list[Callable[[], None]] = []
-"""What to do when a process compiles its first function, if the result can be kept."""
-
-
 @functools.cache
-def _announce_compilation(kept: bool) -> None:
+def _announce_compilation() -> None:
     """Say once in a process that it compiles: it takes a while."""
     logging.getLogger("hgcn").warning(
         "hgcn: compiling kernels for this machine, which happens once and takes up to a minute"
     )
-    for call in when_compiling if kept else ():
-        call()

@@ -1,9 +1,9 @@
 """Compile the backward passes of kernels in a process beside, while this one compiles others.
 
 A training asks for one kernel after the other, and Numba compiles one at a time. Those of the
-backward pass are asked for last and take longest. So a second process compiles them from the first
-moment, the last one first, until both have everything: :mod:`hgcn.compiled` has one process compile
-a function, and others take what it made.
+backward pass are asked for last and take longest. So a second process compiles them, the last one
+first, until both meet: :mod:`hgcn.compiled` has one process compile a function, and others take
+what it made.
 """
 
 from __future__ import annotations
@@ -14,24 +14,25 @@ import sys
 import torch
 from torch import Tensor
 
-from hgcn import compiled
+from hgcn.compiled import never_compiled
 from hgcn.cores import count_cores
 
 DIM, HIDDEN = 3, 2
+_started: list[subprocess.Popen[bytes]] = []
+"""Kept, as Python complains of one that it forgets."""
 
 
 def compile_beside(dtype: str) -> None:
-    """From now on, start the second process when this one compiles, if there is a core for it."""
-    if count_cores() > 1 and not compiled.when_compiling:
-        compiled.when_compiling.append(lambda: _start(dtype))
+    """Start the second process, if nothing was ever compiled and there is a core for it."""
+    from hgcn.kernels.numba_cpu.translation_backward import translate_backward
 
-
-def _start(dtype: str) -> None:
-    # It may outlive this process by some seconds, and has nothing to say.
-    nothing = subprocess.DEVNULL
-    subprocess.Popen(  # nosec B603  # this module
-        [sys.executable, "-m", __name__, dtype], stdin=nothing, stdout=nothing, stderr=nothing
-    )
+    if count_cores() > 1 and never_compiled(translate_backward):
+        # It may outlive this process by some seconds, and has nothing to say.
+        nothing = subprocess.DEVNULL
+        command = [sys.executable, "-m", __name__, dtype]
+        _started.append(
+            subprocess.Popen(command, stdin=nothing, stdout=nothing, stderr=nothing)  # nosec B603
+        )
 
 
 def backward_passes(dtype: torch.dtype) -> None:

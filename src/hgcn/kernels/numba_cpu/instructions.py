@@ -99,10 +99,10 @@ def _note(typing: Any, block: Any, k: Any, b: Any, value: Any) -> Written:
 @intrinsic
 def _spread(typing: Any, block: Any, k: Any, b: Any, end: Any, value: Any) -> Written:
     def write(code: Code) -> None:
-        builder, entries, step = code.builder, code.array(0).entries, ir.Constant(WORD, LANES)
+        builder, entries = code.builder, code.array(0).entries
         value, first = code.spread(code.double(4), LANES), code.place(1, 2)
         end = builder.add(first, builder.sub(code.whole(3), code.whole(2)))
-        with tools.for_range_slice(builder, first, end, step) as (at, _):
+        with code.loop(first, end, LANES) as at:
             entries.store(value, at, LANES)
 
     return _written(types.void(block, k, b, end, value), write)
@@ -266,11 +266,11 @@ def _accumulate(
     def add(places: list[Any], lanes: int) -> None:
         number = total.entry
         sums = [code.variable(total.load(at, lanes, number)) for at in places]
-        with tools.for_range(builder, count) as loop:
-            row = y.row(others.number(builder.add(first, loop.index)))
-            factor = factors.load(builder.add(begin, loop.index), 1, number)
+        with code.loop(ir.Constant(WORD, 0), count, 1) as edge:
+            row = y.row(others.number(builder.add(first, edge)))
+            factor = factors.load(builder.add(begin, edge), 1, number)
             for at, variable in zip(places, sums, strict=True):
-                vector = value(row, loop.index, at, lanes)
+                vector = value(row, edge, at, lanes)
                 more = code.multiply_add(vector, code.spread(factor, lanes), builder.load(variable))
                 builder.store(more, variable)
         for at, variable in zip(places, sums, strict=True):

@@ -103,13 +103,39 @@ class Code:
             value = self.builder.fadd(*halves)
         return self.builder.extract_element(value, ir.Constant(_INDEX, 0))
 
+    @contextlib.contextmanager
+    def loop(self, start: Any, end: Any, step: int) -> Iterator[Any]:
+        """A loop that LLVM leaves as it is: it would write most of them out several times."""
+        builder = self.builder
+        before, head = builder.basic_block, builder.append_basic_block("head")
+        inside, after = builder.append_basic_block("inside"), builder.append_basic_block("after")
+        builder.branch(head)
+        builder.position_at_end(head)
+        at = builder.phi(WORD)
+        at.add_incoming(start, before)
+        builder.cbranch(builder.icmp_signed("<", at, end), inside, after)
+        builder.position_at_end(inside)
+        yield at
+        following = builder.add(at, ir.Constant(WORD, step))
+        at.add_incoming(following, builder.basic_block)
+        builder.branch(head).set_metadata("llvm.loop", self._as_it_is())
+        builder.position_at_end(after)
+
+    def _as_it_is(self) -> Any:
+        module = self.builder.module
+        off = module.add_metadata(["llvm.loop.unroll.disable"])
+        plain = module.add_metadata(["llvm.loop.vectorize.enable", ir.Constant(ir.IntType(1), 0)])
+        # A loop is known by a node that names itself.
+        node = ir.values.MDValue(module, [], name=str(len(module.metadata)))
+        node.operands = (node, off, plain)
+        return node
+
     def over_columns(self, columns: Any, body: Callable[[list[Any], int], None]) -> None:
         """Call ``body(places, lanes)`` for vectors at these places that cover all columns."""
         with self._otherwise(columns, LANES, body), self._otherwise(columns, 2 * LANES, body):
             even = self.builder.and_(columns, ir.Constant(WORD, -LANES))
             for lanes, *ends in ((LANES, ir.Constant(WORD, 0), even), (1, even, columns)):
-                step = ir.Constant(WORD, lanes)
-                with tools.for_range_slice(self.builder, *ends, step) as (at, _):
+                with self.loop(ends[0], ends[1], lanes) as at:
                     body([at], lanes)
 
     @contextlib.contextmanager
