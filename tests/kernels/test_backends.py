@@ -118,6 +118,44 @@ def test_centroid_is_what_the_geometry_says(backend: str) -> None:
         torch.testing.assert_close(out[0], expected)
 
 
+def frechet_means(g: kernels.Neighbourhoods) -> Callable[..., Tensor]:
+    return lambda v, w, c: kernels.frechet_mean(v.detach(), v, w, c, g)
+
+
+@pytest.mark.parametrize("loops", [True, False])
+@pytest.mark.parametrize("scale", [1e-6, 0.05, 1.0, 4.0, 10.0])
+def test_frechet_mean(scale: float, loops: bool, backend: str) -> None:
+    if backend == "triton":
+        pytest.skip("torch does this on GPUs")
+    g, c = graph(loops=loops), torch.tensor(0.7, dtype=torch.float64)
+    weight = shares(g)
+    weight[g.target == 5] = 0  # a node whose edges weigh nothing stays where it is
+    compare(frechet_means(g), [points(scale), weight, c], 1e-9 if scale < 5 else 1e-7)
+    v = points(scale)
+    torch.testing.assert_close(frechet_means(g)(v, weight, c)[4:6], v[4:6])
+
+
+@pytest.mark.parametrize("seen_from", [0.0, 3.0, 30.0])
+def test_frechet_mean_is_what_the_geometry_says(backend: str, seen_from: float) -> None:
+    """Of a hub with more neighbours than a block has edges, between two sets of nodes."""
+    if backend == "triton":
+        pytest.skip("torch does this on GPUs")
+    source, c = torch.randn(300, 3, dtype=torch.float64), torch.tensor(0.6).double()
+    weight = torch.rand(300, dtype=torch.float64)
+    edge_index = torch.stack((torch.arange(300), torch.zeros(300, dtype=torch.int64)))
+    g = kernels.neighbourhoods(edge_index, num_sources=300, num_targets=1, add_self_loops=False)
+    leaves = [x.requires_grad_() for x in (source, weight / weight.sum())]
+    expected = geometry.frechet_mean(*leaves, c=c)
+    at = seen_from * torch.randn(1, 3).double()
+    out = kernels.frechet_mean(at, leaves[0], leaves[1], c, g)
+    torch.testing.assert_close(out[0], expected, rtol=1e-9, atol=1e-9)
+    probe = torch.randn(3, dtype=torch.float64)
+    ours, theirs = (
+        torch.autograd.grad((x * probe).sum(), leaves[0])[0] for x in (out[0], expected)
+    )
+    torch.testing.assert_close(ours, theirs, rtol=1e-7, atol=1e-10)
+
+
 def test_ends_of_pairs(backend: str) -> None:
     if backend == "triton":
         pytest.skip("torch does this on GPUs")

@@ -47,7 +47,8 @@ def test_float32_gradients_keep_their_digits() -> None:
             assert (single - double).abs().max() < 1e-6 * size
 
 
-def test_float32_centroids_keep_their_digits() -> None:
+@pytest.mark.parametrize("mean", [kernels.centroid, kernels.frechet_mean])
+def test_float32_means_keep_their_digits(mean) -> None:
     """The result and its gradients, relative to float64 at the same rounded input."""
     g = graph()
     for scale in (1e-3, 1.0, 10.0):
@@ -56,7 +57,7 @@ def test_float32_centroids_keep_their_digits() -> None:
         found = []
         for dtype in (torch.float32, torch.float64):
             v, w, c = (x.to(dtype).requires_grad_() for x in inputs)
-            out = kernels.centroid(v.detach(), v, w, c, g)
+            out = mean(v.detach(), v, w, c, g)
             total = (out * probe.to(dtype)).sum()
             found.append((out, *torch.autograd.grad(total, (v, w, c))))
         for single, double in zip(*found, strict=True):
@@ -74,7 +75,8 @@ def test_extreme_points_give_no_nan() -> None:
         h = kernels.translate(v, bias, c)
         out = kernels.local_sum(h, h, w, c, g)
         centre = kernels.centroid(h.detach(), h, w, c, g)
-        for result in (out, centre):
+        mean = kernels.frechet_mean(h.detach(), h, w, c, g)
+        for result in (out, centre, mean):
             gradients = torch.autograd.grad(result.sum(), (v, w, c, bias), retain_graph=True)
             for x in (result, *gradients):
                 assert x.isfinite().all()

@@ -85,6 +85,26 @@ def centroid(
     return result
 
 
+def frechet_mean(
+    target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
+) -> Tensor:
+    """Fréchet mean of the neighbours of each target; :func:`hgcn.geometry.frechet_mean` of them.
+
+    Args:
+        target: points from which the search begins, shape ``[num_targets, d]``. The result does not
+            depend on them, and they get no gradient; one whose edges weigh nothing is its own mean.
+        source: points of the neighbours, shape ``[num_sources, d]``.
+        weight: non-negative numbers that add up to one over each neighbourhood, shape ``[E]``.
+        c: scalar; the space has sectional curvature ``-c``.
+        graph: the edges.
+
+    Returns:
+        Points, shape ``[num_targets, d]``.
+    """
+    result: Tensor = call("frechet_mean", target, target, source, weight, c, graph)
+    return result
+
+
 def ends(z: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
     """The rows of both ends of pairs: ``z[pairs[0]], z[pairs[1]]``.
 

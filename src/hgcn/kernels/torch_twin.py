@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from hgcn import geometry
-from hgcn.geometry.means import Logs, Total, centroid_from
+from hgcn.geometry.means import Logs, Total, centroid_from, frechet_mean_from
 from hgcn.kernels.derivatives import one_set
 from hgcn.kernels.rows import FARTHEST
 
@@ -48,6 +48,13 @@ def centroid(
     """Lorentz centroids, seen first from the target, then from there."""
     logs, total = views(source, weight, c, graph)
     return centroid_from(target, logs, total, c.sqrt(), steps=2)
+
+
+def frechet_mean(
+    target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
+) -> Tensor:
+    """Fréchet means, with d numbers in memory for each edge and direction."""
+    return frechet_mean_from(target, *views(source, weight, c, graph), c.sqrt())
 
 
 def views(source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods) -> tuple[Logs, Total]:

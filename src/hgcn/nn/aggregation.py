@@ -13,9 +13,7 @@ from torch import Tensor
 
 from hgcn import kernels
 from hgcn.errors import ModelError
-from hgcn.geometry.means import frechet_mean_from
 from hgcn.kernels import Neighbourhoods
-from hgcn.kernels.torch_twin import views
 
 Aggregation = Callable[[Tensor, Tensor, Tensor, Tensor, Neighbourhoods], Tensor]
 
@@ -47,5 +45,4 @@ def frechet(
     """The Fréchet mean of the neighbours."""
     if torch.compiler.is_compiling():  # all steps of the search in one graph take many minutes
         raise ModelError("Expected an aggregation other than 'frechet' in a compiled graph.")
-    logs, total = views(source, weight, c, graph)
-    return frechet_mean_from(target, logs, total, c.sqrt())
+    return kernels.frechet_mean(target, source, weight, c, graph)

@@ -22,6 +22,7 @@ from hgcn.kernels.derivatives import one_set
 from hgcn.kernels.numba_cpu.counts_of_pairs import counts
 from hgcn.kernels.numba_cpu.distance import SquaredDistance
 from hgcn.kernels.numba_cpu.dropping import drop_at_random
+from hgcn.kernels.numba_cpu.frechet import FrechetMean
 from hgcn.kernels.numba_cpu.gathering import GatherRows
 from hgcn.kernels.numba_cpu.local_aggregation import Centroid, LocalSum
 from hgcn.kernels.numba_cpu.softmax import Attention
@@ -39,6 +40,7 @@ __all__ = [
     "convolution",
     "dropout",
     "ends",
+    "frechet_mean",
     "local_sum",
     "pair_counts",
     "squared_distance",
@@ -73,6 +75,13 @@ def centroid(
 ) -> Any:
     """Lorentz centroids of neighbourhoods."""
     return Centroid.apply(target, source, weight, c, graph)  # type: ignore[no-untyped-call]
+
+
+def frechet_mean(
+    target: Tensor, source: Tensor, weight: Tensor, c: Tensor, graph: Neighbourhoods
+) -> Any:
+    """Fréchet means of neighbourhoods."""
+    return FrechetMean.apply(target, source, weight, c, graph)  # type: ignore[no-untyped-call]
 
 
 def ends(z: Tensor, pairs: Tensor) -> Any:

@@ -79,7 +79,7 @@ def aggregate(
     """The result, the step that leads to it, and the sum of cosh(D) where it is needed."""
     root = root_of(c)
     targets, sources = _points(target, source, root, same)
-    edges = _edges(graph, weight)
+    edges = edges_of(graph, weight)
     step = target.new_empty(target.shape, dtype=torch.float64)
     time = step.new_zeros(len(target)) if central else None
     in_chunks(
@@ -101,7 +101,7 @@ def aggregate_back(
     target, source, weight, c, step, time = saved
     root, columns = root_of(c), graph.by_source
     targets, sources = _points(target, source, root, same)
-    edges, grad_target, grad_weight = _edges(graph, weight), empty(target), empty(weight)
+    edges, grad_target, grad_weight = edges_of(graph, weight), empty(target), empty(weight)
     # Without kappa, gradients of points far apart are small sums of large terms.
     grad_step = empty(target if time is None else step)
     by_source = np.empty(EDGE_COLUMNS * len(weight), grad_step.numpy().dtype)
@@ -131,6 +131,7 @@ def _points(target: Tensor, source: Tensor, root: float, same: bool) -> tuple[Po
     return Points(vector, polar_form(vector, root)), sources
 
 
-def _edges(graph: Neighbourhoods, weight: Tensor) -> WeightedEdges:
+def edges_of(graph: Neighbourhoods, weight: Tensor) -> WeightedEdges:
+    """The edges as kernels take them."""
     rows = graph.by_target
     return WeightedEdges(rows.start, rows.other, array(weight), rows.bounds)

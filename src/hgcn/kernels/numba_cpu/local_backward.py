@@ -90,7 +90,7 @@ def local_backward_rows(
     edges: WeightedEdges,
     same: bool,
     root: float,
-    step: Doubles,
+    step: Doubles | None,
     time: Doubles | None,
     grad_out: Floats,
     grad_x: Floats,
@@ -103,7 +103,8 @@ def local_backward_rows(
 
     ``by_source``, a list, gets the numbers of each edge for the pass over columns, ``moment`` for
     each chunk the sum of inputs times their gradients, minus that of outputs. If targets and
-    sources are the ``same`` nodes, a node's edge to itself has no effect.
+    sources are the ``same`` nodes, a node's edge to itself has no effect. Without ``step``,
+    ``grad_out`` is P itself.
     """
     x, polar, y = targets.vector, targets.polar, sources.vector
     start, source, bounds = edges.start, edges.source, edges.bounds
@@ -116,22 +117,32 @@ def local_backward_rows(
         steps, across, total = np.empty(STEP_NUMBERS * STRIDE), np.empty((BLOCK, d)), 0.0
         for first in range(bounds[chunk], bounds[chunk + 1], BLOCK):
             last = min(first + BLOCK, bounds[chunk + 1])
-            translation_factors(x, points, step, 1.0, root, first, last, grad_out, across, steps)
             row_by_rho[:] = 0.0
             row_of_step[:] = 0.0
             turn[:] = 0.0
+            if step is None:
+                find_polar(x[first:last], root, points)
+                by_x[:] = 0.0
+            else:
+                translation_factors(
+                    x, points, step, 1.0, root, first, last, grad_out, across, steps
+                )
             for i in range(first, last):
                 row = i - first
-                total += number(steps, MOMENT, row)
-                of_grad, of_v = number(steps, V_OF_GRAD, row), number(steps, V_OF_V, row)
-                of_across = number(steps, V_OF_ACROSS, row)
-                combine(by_x, row, ((of_grad, grad_out, i), (of_v, x, i), (of_across, across, row)))
-                of_grad, of_v = number(steps, T_OF_GRAD, row), number(steps, T_OF_V, row)
-                of_across = number(steps, T_OF_ACROSS, row)
-                terms = (of_grad, grad_out, i), (of_v, x, i), (of_across, across, row)
-                combine(by_step, row, terms)
-                if time is not None:
-                    row_by_time[row] = centroid_step_backward(step, i, time[i], by_step, row)
+                if step is None:
+                    scale_row(by_step, row, grad_out, i, 1.0)
+                else:
+                    total += number(steps, MOMENT, row)
+                    of_grad, of_v = number(steps, V_OF_GRAD, row), number(steps, V_OF_V, row)
+                    of_across = number(steps, V_OF_ACROSS, row)
+                    terms = (of_grad, grad_out, i), (of_v, x, i), (of_across, across, row)
+                    combine(by_x, row, terms)
+                    of_grad, of_v = number(steps, T_OF_GRAD, row), number(steps, T_OF_V, row)
+                    of_across = number(steps, T_OF_ACROSS, row)
+                    terms = (of_grad, grad_out, i), (of_v, x, i), (of_across, across, row)
+                    combine(by_step, row, terms)
+                    if time is not None:
+                        row_by_time[row] = centroid_step_backward(step, i, time[i], by_step, row)
                 row_step_u[row] = dot(by_step, row, x, i) * polar[i, INVERSE_LENGTH]
                 scale_row(grad_step, i, by_step, row, 1.0)
             begin = first
